@@ -1,0 +1,501 @@
+// What a protocol front end gets from the hub, and what it gives back. Types only: a front end imports this
+// file and nothing else of ours, so a third protocol is a new folder beside `kafka` and `mqtt` and one line in
+// the composition root (src/broker.ts).
+//
+// Two pairs of verbs. `append` and `read` act on a partition that this node leads (Kafka). `publish` and
+// `follow` act on a topic from anywhere and leave finding the leader to the hub (MQTT, HTTP).
+
+// ---------------------------------------------------------------------------------------------- records
+
+/**
+ * Encodes one record into the partition's open write buffer. The calls come in this order, synchronously:
+ * `startRecord`, `header` × headerCount, `endRecord`; the last takes the source attributes, already encoded.
+ * A range `start, end` is a slice of the `source` given to `startRecord`; `end < 0` (by convention −1, −1)
+ * means null, `start === end` means empty.
+ */
+export interface RecordWriter {
+  /**
+   * Offers bytes that the following calls slice from: they are copied once next to the write buffer, so that
+   * each slice is then a move inside one buffer. Returns what to add to a position in `bytes` before it is
+   * passed on; the source to pass on is the writer's own {@link staged}. Worth it from about 4 slices.
+   */
+  stage(bytes: Uint8Array): number;
+  readonly staged: Uint8Array;
+  /** @param timestampMs milliseconds since the epoch; −1 = none. */
+  startRecord(
+    timestampMs: number,
+    source: Uint8Array,
+    keyStart: number,
+    keyEnd: number,
+    headerCount: number,
+  ): void;
+  header(source: Uint8Array, nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void;
+  /**
+   * @param attributes the record's source attributes, encoded (see {@link SourceAttributes}); null = none.
+   */
+  endRecord(source: Uint8Array, valueStart: number, valueEnd: number, attributes: Uint8Array | null): void;
+  /** Offset that the next `startRecord` gets. */
+  readonly nextOffset: number;
+}
+
+/**
+ * Source attributes: what only the protocol that a record came by means. Stored as `protocol_data`: a
+ * MessagePack array `[name, value, name, value, …]`, names str, values bin or nil; the grammar of headers.
+ * Names are the header names under which other protocols show them (`mqtt.topic`, `mqtt.qos`, …), values are
+ * the bytes they show. A name that starts with `_` is private to its source and shown to nobody.
+ * A record without attributes has a `protocol_data` of zero bytes.
+ */
+export type SourceAttributes = Uint8Array;
+
+/**
+ * Steps through the batches and records of a {@link RecordRange}. It is a cursor: its fields describe where it
+ * stands, and positions are indices into `bytes`. No object is made per record. −1 stands for null.
+ */
+export interface RecordCursor {
+  readonly bytes: Buffer;
+
+  nextBatch(): boolean;
+  readonly batchBaseOffset: number;
+  /** Last offset that the batch covers, whether or not a record stands there (holes after compaction). */
+  readonly batchLastOffset: number;
+  readonly batchRecordCount: number;
+  readonly batchMaxTimestampMs: number;
+  readonly batchFirstTimestampMs: number;
+  readonly batchLeaderEpoch: number;
+  readonly batchIsTransactional: boolean;
+  readonly batchIsControl: boolean;
+  readonly batchIsLogAppendTime: boolean;
+  /** −1 when the batch has no producer identity; then epoch and sequence are −1 too. */
+  readonly batchProducerId: number;
+  readonly batchProducerEpoch: number;
+  readonly batchBaseSequence: number;
+  /** Bytes that the batch takes in the range, its own frame included. */
+  readonly batchByteLength: number;
+
+  /** Next record of the current batch. */
+  nextRecord(): boolean;
+  readonly offset: number;
+  readonly timestampMs: number;
+  readonly keyStart: number;
+  readonly keyEnd: number;
+  readonly valueStart: number;
+  readonly valueEnd: number;
+  readonly headerCount: number;
+  readonly attributeCount: number;
+
+  /** Next header of the current record, then false. Calling it is optional; `rewindHeaders` starts over. */
+  nextHeader(): boolean;
+  rewindHeaders(): void;
+  /** Next source attribute of the current record, then false; private ones (`_…`) included. */
+  nextAttribute(): boolean;
+  rewindAttributes(): void;
+  /** Of the header or attribute the cursor stands on. */
+  readonly nameStart: number;
+  readonly nameEnd: number;
+  readonly itemStart: number;
+  readonly itemEnd: number;
+
+  /** Starts over on another range. */
+  reset(range: RecordRange): void;
+}
+
+/** Whole batches, in offset order. The bytes stay as they are for as long as the range is referenced. */
+export interface RecordRange {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+  /** Where to read on: one past the last offset that the last batch covers; the offset asked for if empty. */
+  readonly nextOffset: number;
+}
+
+// ------------------------------------------------------------------------------------------ partitions
+
+export type Acks = 'none' | 'written' | 'flushed';
+
+export interface BatchOptions {
+  readonly acks: Acks;
+  /** Leader epoch that the caller believes in; absent = whatever is current. */
+  readonly leaderEpoch?: number;
+  readonly producerId?: number;
+  readonly producerEpoch?: number;
+  readonly baseSequence?: number;
+  readonly transactional?: boolean;
+  readonly control?: boolean;
+  /** Set when the timestamps are the hub's clock by the topic's `message.timestamp.type`. */
+  readonly logAppendTime?: boolean;
+  /** Upper bound of the encoded size, to get a buffer that is large enough at once; a hint. */
+  readonly byteLengthHint?: number;
+}
+
+/** Why the log did not take what it was given. Each front end has one table from these to its wire codes. */
+export type Refusal =
+  | 'not-leader'
+  | 'fenced-epoch'
+  | 'unknown-epoch'
+  | 'not-enough-replicas'
+  | 'not-enough-replicas-after-append'
+  | 'timeout'
+  | 'storage'
+  | 'disk-full'
+  | 'fenced-producer'
+  | 'duplicate'
+  | 'gap'
+  | 'too-large'
+  | 'unknown-topic';
+
+export interface Refused {
+  readonly refused: Refusal;
+  readonly message: string;
+}
+
+export interface Appended {
+  readonly refused?: undefined;
+  readonly baseOffset: number;
+  readonly logStartOffset: number;
+  /** The hub's time when the batch was appended with `logAppendTime`, else −1. */
+  readonly logAppendTimeMs: number;
+}
+
+export interface Published {
+  readonly refused?: undefined;
+}
+
+/** Which records a reader may see. `logEnd` is for replication and tests only. */
+export type Visibility = 'logEnd' | 'highWatermark' | 'lastStable';
+
+export interface ReadOptions {
+  readonly offset: number;
+  /** Stored bytes to return at most; the first batch comes back whole, however large. */
+  readonly maxBytes: number;
+  readonly upTo: Visibility;
+}
+
+export type ReadRefusal = 'offset-out-of-range' | 'storage' | 'unknown-topic' | 'not-leader';
+
+export type ReadResult =
+  | (RecordRange & { readonly refused?: undefined })
+  | { readonly refused: ReadRefusal; readonly message: string };
+
+export interface TimestampedOffset {
+  readonly offset: number;
+  readonly timestampMs: number;
+  readonly leaderEpoch: number;
+}
+
+/** One partition that this node leads. A handle is dead (`deleted`) once its topic is deleted. */
+export interface Partition {
+  readonly topic: string;
+  readonly topicId: string;
+  readonly partition: number;
+  readonly leaderEpoch: number;
+  readonly logStartOffset: number;
+  readonly logEndOffset: number;
+  readonly highWatermark: number;
+  readonly lastStableOffset: number;
+  readonly deleted: boolean;
+
+  /**
+   * Appends one batch. `fill` is called before `append` returns, once, and must not await; if it throws,
+   * nothing is appended and `append` throws the same error. Batches of several calls keep the order of the calls.
+   * The promise resolves as `acks` says: 'flushed' after the flush that covers the batch, 'written' after
+   * the write, 'none' at once. It never rejects. Promises of one group commit resolve in append order.
+   */
+  append(options: BatchOptions, fill: (writer: RecordWriter) => void): Promise<Appended | Refused>;
+
+  /** Offset below the log start or above the bound's end is `offset-out-of-range`; the end itself is an empty range. */
+  read(options: ReadOptions): Promise<ReadResult>;
+
+  /** First record with timestamp ≥ `timestampMs`, below the bound. */
+  offsetForTime(timestampMs: number, upTo: Visibility): Promise<TimestampedOffset | undefined>;
+  /** First record among those with the largest timestamp, below the bound (KIP-734). */
+  offsetOfMaxTimestamp(upTo: Visibility): Promise<TimestampedOffset | undefined>;
+
+  /** `listener` is called in the tick in which the high watermark moved, or the topic was deleted. Returns its removal. */
+  onAdvance(listener: () => void): () => void;
+
+  /** Bytes on disk and number of segments. */
+  readonly byteSize: number;
+  readonly segmentCount: number;
+}
+
+// ---------------------------------------------------------------------------------------------- topics
+
+export interface TopicView {
+  readonly name: string;
+  readonly topicId: string;
+  readonly internal: boolean;
+  readonly partitions: readonly Partition[];
+  readonly config: TopicConfig;
+}
+
+/** Effective configuration of a topic, Kafka's names in camel case. Only what has an effect. */
+export interface TopicConfig {
+  readonly cleanupPolicy: 'delete' | 'compact';
+  readonly segmentBytes: number;
+  readonly maxMessageBytes: number;
+  readonly messageTimestampType: 'CreateTime' | 'LogAppendTime';
+}
+
+export type TopicErrorCode =
+  | 'exists'
+  | 'unknown-topic'
+  | 'invalid-name'
+  | 'invalid-partitions'
+  | 'invalid-replication-factor'
+  | 'invalid-config'
+  | 'limit'
+  | 'internal-topic'
+  | 'conflict'
+  | 'unknown-outcome'
+  | 'storage';
+
+export interface TopicError {
+  readonly error: TopicErrorCode;
+  readonly message: string;
+}
+
+export interface CreateTopicRequest {
+  readonly name: string;
+  /** −1 = the configured default. */
+  readonly partitions: number;
+  /** −1 = the default, which is 1; anything else than 1 is refused. */
+  readonly replicationFactor: number;
+  /** Kafka's names and values; unknown names and values that would not be honoured are refused. */
+  readonly config: Readonly<Record<string, string>>;
+  readonly validateOnly?: boolean;
+}
+
+export interface Topics {
+  /** Synchronous: what exists now. */
+  get(name: string): TopicView | undefined;
+  getById(topicId: string): TopicView | undefined;
+  /** Sorted by name; internal ones included. */
+  list(): readonly TopicView[];
+  partition(name: string, partition: number): Partition | undefined;
+  create(request: CreateTopicRequest): Promise<TopicView | TopicError>;
+  delete(name: string): Promise<undefined | TopicError>;
+  /** The topic, made with the defaults if missing and the configuration allows it. Concurrent calls share one creation. */
+  ensure(name: string): Promise<TopicView | TopicError>;
+  /** Effective Kafka-named configuration entries with their source, for those that have an effect. */
+  describeConfig(name: string): readonly TopicConfigEntry[] | undefined;
+  /** Called after a topic came or went; returns its removal. */
+  onChange(
+    listener: (change: { readonly kind: 'created' | 'deleted'; readonly topic: TopicView }) => void,
+  ): () => void;
+  /** Undefined when legal, else why not. Kafka's rule: `[A-Za-z0-9._-]{1,249}`, not `.` or `..`. */
+  illegalName(name: string): string | undefined;
+}
+
+export interface TopicConfigEntry {
+  readonly name: string;
+  readonly value: string;
+  readonly source: 'topic' | 'default';
+}
+
+// ------------------------------------------------------------------------------------- publish, follow
+
+export interface Followed {
+  close(): void;
+}
+
+// ---------------------------------------------------------------------------------------- state tables
+
+export type StatePartitionState = 'loading' | 'serving' | 'gone';
+
+export interface StateRecord {
+  readonly key: Buffer;
+  /** null = tombstone. */
+  readonly value: Buffer | null;
+}
+
+/**
+ * Keyed state on a compacted internal topic: decide → record → apply. `apply` runs for each record once it is
+ * committed, in offset order, by the same path at start-up and live.
+ */
+export interface StateTable {
+  readonly topic: string;
+  readonly partitions: number;
+  /** murmur2 of the key, as Kafka's default partitioner. */
+  partitionOf(id: string): number;
+  stateOf(partition: number): StatePartitionState;
+  /** Resolves after the records are flushed *and* applied. All go out in one batch, so all or none survive a crash. */
+  write(partition: number, records: readonly StateRecord[]): Promise<undefined | Refused>;
+}
+
+export interface StateTableOptions {
+  readonly topic: string;
+  apply(partition: number, key: Buffer, value: Buffer | null, offset: number, timestampMs: number): void;
+  /** The partition has been replayed (serving) or is leaving (gone): its state must be dropped. */
+  onState?(partition: number, state: StatePartitionState): void;
+}
+
+// ------------------------------------------------------------------------------------ cluster, identity
+
+export interface Node {
+  readonly nodeId: number;
+  readonly rack: string | undefined;
+}
+
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Cluster {
+  readonly clusterId: string;
+  readonly nodeId: number;
+  nodes(): readonly Node[];
+  /** Node that leads the partition; −1 = none now. */
+  leaderOf(topic: string, partition: number): number;
+  replicasOf(topic: string, partition: number): readonly number[];
+  controller(): number;
+  coordinatorOf(kind: 'group' | 'transaction' | 'session', id: string): number;
+  /** Address of a node on a listener: the advertised one, or undefined = the address that the client reached. */
+  endpoint(nodeId: number, listener: string): Endpoint | undefined;
+  /** Producer ids never come back: blocks are taken from the MetaStore. */
+  allocateProducerId(): Promise<number>;
+}
+
+export interface Principal {
+  readonly name: string;
+  readonly listener: string;
+  readonly remoteAddress: string;
+}
+
+export type Operation = 'read' | 'write' | 'create' | 'delete' | 'alter' | 'describe';
+export type ResourceKind = 'topic' | 'group' | 'cluster' | 'transactional-id';
+
+/** One access rule binds every door. This build has the allow-all policy only. */
+export interface Access {
+  allows(principal: Principal, operation: Operation, kind: ResourceKind, name: string): boolean;
+}
+
+/** Time and randomness are arguments everywhere, so that a simulation can drive them. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Milliseconds from an arbitrary start, never going back. */
+  monotonic(): number;
+  setTimer(delayMs: number, callback: () => void): Timer;
+}
+
+export interface Timer {
+  cancel(): void;
+}
+
+export interface Random {
+  uuid(): string;
+  /** Uniform in [0, bound). */
+  below(bound: number): number;
+}
+
+export interface Log {
+  debug(event: string, fields?: object): void;
+  info(event: string, fields?: object): void;
+  warn(event: string, fields?: object): void;
+  error(event: string, fields?: object): void;
+}
+
+// ------------------------------------------------------------------------------------------------- hub
+
+export interface Hub {
+  readonly topics: Topics;
+  readonly cluster: Cluster;
+  readonly access: Access;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+
+  cursor(): RecordCursor;
+
+  /**
+   * Appends one record to a topic's partition, durable when the promise resolves ('flushed'). `fill` is called
+   * before `publish` returns and writes exactly one record; if it throws, nothing is appended and `publish`
+   * throws the same error. Records published in one tick to one
+   * partition share a batch, and callers whose records share a flush get **the same promise object**, so that
+   * a connection can acknowledge them together. Never rejects.
+   */
+  publish(partition: Partition, fill: (writer: RecordWriter) => void): Promise<Published | Refused>;
+
+  /**
+   * Hands over committed records of a partition from `fromOffset` on (default: the high watermark now), range
+   * by range, in order. The next range is read after `onRange` has returned (or its promise resolved). When
+   * retention overtakes the follower it goes on at the log start and says so through `onSkip`.
+   */
+  follow(
+    partition: Partition,
+    options: {
+      readonly fromOffset?: number;
+      readonly maxBytes?: number;
+      onRange(range: RecordRange): void | Promise<void>;
+      onSkip?(fromOffset: number, toOffset: number): void;
+      onError?(refusal: ReadRefusal, message: string): void;
+    },
+  ): Followed;
+
+  /** Opens (creating it when missing) an internal topic as a state table and replays it. */
+  stateTable(options: StateTableOptions): Promise<StateTable>;
+}
+
+// -------------------------------------------------------------------------------------------- front end
+
+export interface ListenerOptions {
+  /** Unique name from the configuration. */
+  readonly name: string;
+  readonly host: string;
+  /** 0 = any free port. */
+  readonly port: number;
+  readonly connectionsMax: number;
+}
+
+export interface ListenerView {
+  readonly name: string;
+  readonly protocol: string;
+  readonly host: string;
+  readonly port: number;
+  readonly connections: number;
+}
+
+/** What the admin API shows of consumer groups; given by the front end that coordinates them. */
+export interface GroupDirectory {
+  list(): readonly GroupView[];
+  get(groupId: string): GroupView | undefined;
+  offsets(groupId: string): readonly GroupOffset[] | undefined;
+}
+
+export interface GroupView {
+  readonly groupId: string;
+  readonly state: 'empty' | 'preparing-rebalance' | 'completing-rebalance' | 'stable' | 'dead';
+  readonly protocolType: string;
+  readonly protocol: string | null;
+  readonly generation: number;
+  readonly members: readonly GroupMemberView[];
+}
+
+export interface GroupMemberView {
+  readonly memberId: string;
+  readonly groupInstanceId: string | null;
+  readonly clientId: string;
+  readonly clientHost: string;
+  readonly assignment: readonly { readonly topic: string; readonly partitions: readonly number[] }[];
+}
+
+export interface GroupOffset {
+  readonly topic: string;
+  readonly partition: number;
+  readonly committed: number;
+  readonly leaderEpoch: number;
+  readonly metadata: string;
+  readonly committedAtMs: number;
+}
+
+export interface FrontEnd {
+  readonly protocol: string;
+  listen(options: ListenerOptions): Promise<ListenerView>;
+  listeners(): readonly ListenerView[];
+  readonly groups?: GroupDirectory;
+  /** Stops accepting and says goodbye as the protocol does; requests in flight are answered. */
+  drain(): Promise<void>;
+  /** Closes what is left. Idempotent. */
+  close(): Promise<void>;
+}
