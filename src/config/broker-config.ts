@@ -1,0 +1,77 @@
+// What a broker is started with: plain, resolved values. The configuration file, the environment and the flags
+// end here; nothing below the composition root (src/broker.ts) reads any of them. Milliseconds and bytes are
+// numbers, addresses are host and port, paths are absolute.
+
+export interface BrokerConfig {
+  /** Absolute path of `data/`. */
+  readonly dataDirectory: string;
+  /** ≥ 0, as Kafka's `node.id`. */
+  readonly nodeId: number;
+  readonly rack?: string;
+  /** In the order of the file; names are unique. The one of protocol `http` is the admin server's. */
+  readonly listeners: readonly ListenerConfig[];
+  readonly storage: StorageConfig;
+  readonly topics: TopicDefaults;
+  /** Made at start if missing, never changed or deleted by it. */
+  readonly declaredTopics: readonly DeclaredTopic[];
+  readonly kafka: KafkaConfig;
+  readonly mqtt: MqttConfig;
+}
+
+export interface ListenerConfig {
+  readonly name: string;
+  /** `kafka`, `mqtt` or `http`; a front end's protocol name otherwise. */
+  readonly protocol: string;
+  readonly host: string;
+  /** 0 = any free port. */
+  readonly port: number;
+  /** What clients are told to connect to; absent = the address that the client reached. Never a wildcard. */
+  readonly advertised?: { readonly host: string; readonly port: number };
+  readonly connectionsMax: number;
+}
+
+export interface StorageConfig {
+  readonly flushTimeoutMs: number;
+  readonly checkpointBytes: number;
+  readonly indexIntervalBytes: number;
+  readonly tailCacheBytes: number;
+}
+
+export interface TopicDefaults {
+  /** Partitions of a topic made with −1 or by first use. */
+  readonly partitions: number;
+  /** Upper bound of the partitions that one topic may be made with. */
+  readonly partitionsMax: number;
+  readonly autoCreate: boolean;
+  /** First use makes no further topic when this many exist, internal ones not counted. */
+  readonly autoCreateLimit: number;
+  /** Kafka's names and values, numbers without units: `{ 'segment.bytes': '1073741824' }`. */
+  readonly config: Readonly<Record<string, string>>;
+  /** Partitions of each internal state topic; fixed when the topic is first made. */
+  readonly statePartitions: number;
+}
+
+export interface DeclaredTopic {
+  readonly name: string;
+  /** −1 = the default. */
+  readonly partitions: number;
+  readonly config: Readonly<Record<string, string>>;
+}
+
+export interface KafkaConfig {
+  readonly requestBytesMax: number;
+  readonly fetchMaxWaitMs: number;
+  readonly groupMinSessionTimeoutMs: number;
+  readonly groupMaxSessionTimeoutMs: number;
+  readonly groupInitialRebalanceDelayMs: number;
+}
+
+export interface MqttConfig {
+  readonly packetBytesMax: number;
+  /** Kept alive at most this long by the client's word; 0 = as long as it asks. */
+  readonly keepaliveMaxSeconds: number;
+  readonly receiveMaximum: number;
+  readonly inflightMax: number;
+  readonly subscriptionsMax: number;
+  readonly topicLevelsMax: number;
+}
