@@ -1,0 +1,15 @@
+// What the store gives to the rest of the program: import from here and from no other file of this folder.
+export { BatchCursor, type RecordRange } from './batch-cursor.ts';
+export type { BatchOptions, BatchWriter } from './batch-writer.ts';
+export type { Clock, Log, Random, Timer } from './environment.ts';
+export { StorageError, type StorageErrorCode } from './errors.ts';
+export type { FileSystem, OpenFile } from './file-system.ts';
+export {
+  type LogStore,
+  type LogStoreOptions,
+  type NodeIdentity,
+  openLogStore,
+  type PartitionOptions,
+  type StoreCounters,
+} from './log-store.ts';
+export type { Append, PartitionLog, TimestampedOffset } from './partition-log.ts';
