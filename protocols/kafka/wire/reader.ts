@@ -1,0 +1,152 @@
+// Reads Kafka's primitive types from one frame. Every length is checked against what remains before anything
+// is sliced or allocated, and everything allocated is counted against a budget, so that a small request cannot
+// ask for much memory. All faults are WireError.
+//
+// int64 becomes a JS number: exact to ±2^53, and Long.MAX_VALUE (read as 2^63) and Long.MIN_VALUE survive a
+// round trip; what lies between loses its low bits, which no offset, time or producer id ever uses.
+
+import { malformed, WireError } from './errors.ts';
+
+const MEBIBYTE = 1024 * 1024;
+/** Decoded objects may take this many times the bytes that they came in … */
+const BUDGET_PER_BYTE = 8;
+/** … but this much is always granted (a request of 10 KB may well decode to 200 KB) … */
+const BUDGET_MIN = MEBIBYTE;
+/** … and no request needs more than this: record data is sliced, not decoded, and is not counted. */
+const BUDGET_MAX = 64 * MEBIBYTE;
+
+const TWO_TO_32 = 4_294_967_296;
+export const ZERO_UUID = '00000000-0000-0000-0000-000000000000';
+
+export class WireReader {
+  #bytes: Buffer;
+  #position: number;
+  #end: number;
+  #budget = 0;
+
+  constructor(bytes: Buffer, start = 0, end = bytes.length) {
+    this.#bytes = bytes;
+    this.#position = start;
+    this.#end = end;
+    this.reset(bytes, start, end);
+  }
+
+  /** Starts over on another frame. */
+  reset(bytes: Buffer, start = 0, end = bytes.length): void {
+    this.#bytes = bytes;
+    this.#position = start;
+    this.#end = end;
+    this.#budget = Math.min(BUDGET_MAX, Math.max(BUDGET_MIN, (end - start) * BUDGET_PER_BYTE));
+  }
+
+  get position(): number {
+    return this.#position;
+  }
+
+  get remaining(): number {
+    return this.#end - this.#position;
+  }
+
+  /** Takes `bytes` of memory from what this frame may use. */
+  charge(bytes: number): void {
+    this.#budget -= bytes;
+    if (this.#budget < 0) throw new WireError('too-large', 'the request decodes to too much memory');
+  }
+
+  boolean(): boolean {
+    return this.int8() !== 0;
+  }
+
+  int8(): number {
+    return (this.#bytes[this.#take(1)]! << 24) >> 24;
+  }
+
+  int16(): number {
+    const at = this.#take(2);
+    const bytes = this.#bytes;
+    return ((bytes[at]! << 24) >> 16) | bytes[at + 1]!;
+  }
+
+  int32(): number {
+    const at = this.#take(4);
+    const bytes = this.#bytes;
+    return (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+  }
+
+  int64(): number {
+    const high = this.int32();
+    const low = this.int32() >>> 0;
+    return high * TWO_TO_32 + low;
+  }
+
+  /** UNSIGNED_VARINT: at most five bytes, 32 bits. */
+  unsignedVarint(): number {
+    const bytes = this.#bytes;
+    let at = this.#position;
+    let value = 0;
+    for (let shift = 0; shift < 35; shift += 7) {
+      if (at >= this.#end) throw malformed('a varint passes the end');
+      const byte = bytes[at++]!;
+      if (shift === 28 && byte > 0x0f) throw malformed('a varint has more than 32 bits');
+      value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) {
+        this.#position = at;
+        return value >>> 0;
+      }
+    }
+    throw malformed('a varint has more than 5 bytes');
+  }
+
+  /** The canonical form, in lower case. */
+  uuid(): string {
+    const at = this.#take(16);
+    const hex = this.#bytes.toString('hex', at, at + 16);
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  }
+
+  /** `length` bytes as text; what is not UTF-8 becomes U+FFFD, as in Kafka. */
+  text(length: number): string {
+    const at = this.#take(length);
+    return this.#bytes.toString('utf8', at, at + length);
+  }
+
+  /** `length` bytes of the frame itself: a view, not a copy. */
+  slice(length: number): Buffer {
+    const at = this.#take(length);
+    return this.#bytes.subarray(at, at + length);
+  }
+
+  skip(length: number): void {
+    this.#take(length);
+  }
+
+  /** A section of `length` bytes: reading cannot pass its end until `leave` gets back what this returned. */
+  enter(length: number): number {
+    if (length > this.remaining) throw malformed(`a section of ${length} bytes, ${this.remaining} remain`);
+    const outerEnd = this.#end;
+    this.#end = this.#position + length;
+    return outerEnd;
+  }
+
+  leave(outerEnd: number): void {
+    if (this.#position !== this.#end) throw malformed(`${this.remaining} bytes left over in a section`);
+    this.#end = outerEnd;
+  }
+
+  /** A section of tagged fields (KIP-482) none of which is known. */
+  skipTaggedFields(): void {
+    for (let count = this.unsignedVarint(); count > 0; count--) {
+      this.unsignedVarint();
+      this.skip(this.unsignedVarint());
+    }
+  }
+
+  #take(length: number): number {
+    const at = this.#position;
+    if (length < 0 || length > this.#end - at) {
+      throw malformed(`${length} bytes expected, ${this.#end - at} remain`);
+    }
+    this.#position = at + length;
+    return at;
+  }
+}

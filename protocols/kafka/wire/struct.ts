@@ -1,0 +1,98 @@
+// Reads and writes the fields of one struct in one version: a list of closures in wire order, then, in
+// flexible versions, the tagged fields in the order of their tags (KIP-482).
+
+import { unrepresentable } from './errors.ts';
+import type { WireReader } from './reader.ts';
+import { type Codec, type Field, type Fields, inVersions } from './schema.ts';
+import type { WireWriter } from './writer.ts';
+
+interface Member {
+  readonly name: string;
+  readonly field: Field<unknown, unknown>;
+  readonly codec: Codec;
+}
+
+type Values = Record<string, unknown>;
+
+export function structCodec(fields: Fields, version: number, flexible: boolean): Codec {
+  const plain: Member[] = [];
+  const tagged: Member[] = [];
+  /** Fields that the version lacks and that may not be dropped silently. */
+  const refused: { readonly name: string; readonly field: Field<unknown, unknown> }[] = [];
+  const template: Values = {};
+  for (const [name, field] of Object.entries(fields)) {
+    template[name] = field.defaultValue;
+    if (!inVersions(field.versions, version)) {
+      if (!field.ignorable) refused.push({ name, field });
+      continue;
+    }
+    (field.tag === undefined ? plain : tagged).push({ name, field, codec: field.codec(version, flexible) });
+  }
+  tagged.sort((left, right) => left.field.tag! - right.field.tag!);
+
+  return {
+    read(reader) {
+      // A copy of the template has the right shape at once; fields that the version lacks keep their default.
+      const values = { ...template };
+      for (let index = 0; index < plain.length; index++) {
+        const member = plain[index]!;
+        values[member.name] = member.codec.read(reader);
+      }
+      if (flexible) readTagged(reader, tagged, values);
+      return values;
+    },
+    write(writer, value) {
+      if (typeof value !== 'object' || value === null) throw unrepresentable(`${value} is not a struct`);
+      const values = value as Readonly<Values>; // an object by the test above; its fields are looked up by name
+      for (let index = 0; index < refused.length; index++)
+        refuseUnlessDefault(refused[index]!, values, version);
+      for (let index = 0; index < plain.length; index++) {
+        const { name, field, codec } = plain[index]!;
+        const given = values[name];
+        codec.write(writer, given === undefined ? field.defaultValue : given);
+      }
+      if (flexible) writeTagged(writer, tagged, values);
+    },
+    byteLengthMin: plain.reduce((sum, member) => sum + member.codec.byteLengthMin, flexible ? 1 : 0),
+    memory: plain.reduce((sum, member) => sum + member.codec.memory, 24 + 8 * Object.keys(fields).length),
+  };
+}
+
+function readTagged(reader: WireReader, tagged: readonly Member[], values: Values): void {
+  for (let count = reader.unsignedVarint(); count > 0; count--) {
+    const tag = reader.unsignedVarint();
+    const byteLength = reader.unsignedVarint();
+    const member = tagged.find((candidate) => candidate.field.tag === tag);
+    if (member === undefined) {
+      reader.skip(byteLength);
+      continue;
+    }
+    const outerEnd = reader.enter(byteLength);
+    reader.charge(member.codec.memory);
+    values[member.name] = member.codec.read(reader);
+    reader.leave(outerEnd);
+  }
+}
+
+function writeTagged(writer: WireWriter, tagged: readonly Member[], values: Readonly<Values>): void {
+  const present = tagged.filter(
+    ({ name, field }) => values[name] !== undefined && !field.isDefault(values[name]),
+  );
+  writer.unsignedVarint(present.length);
+  for (const { name, field, codec } of present) {
+    writer.unsignedVarint(field.tag!);
+    const bodyStart = writer.length;
+    codec.write(writer, values[name]);
+    writer.prefixSize(bodyStart);
+  }
+}
+
+function refuseUnlessDefault(
+  { name, field }: { readonly name: string; readonly field: Field<unknown, unknown> },
+  values: Readonly<Values>,
+  version: number,
+): void {
+  const given = values[name];
+  if (given === undefined || field.isDefault(given)) return;
+  throw unrepresentable(`version ${version} has no field ${name}, which is not its default`);
+}

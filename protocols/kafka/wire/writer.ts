@@ -1,0 +1,198 @@
+// Writes Kafka's primitive types and size-prefixed frames into a growing buffer.
+//
+// The buffer is cut from a slab: `take` hands out what was written and goes on behind it, so that small
+// frames share one allocation and none is ever written to again after it was handed out.
+
+import { unrepresentable } from './errors.ts';
+
+const SLAB_BYTES = 64 * 1024;
+/** Below this much room a new slab is begun rather than one that must grow at once. */
+const SLAB_BYTES_MIN = 1024;
+const TWO_TO_32 = 4_294_967_296;
+const TWO_TO_63 = 2 ** 63;
+/** Up to this many characters, a loop over ASCII is cheaper than a call into the runtime. */
+const ASCII_LOOP_CHARACTERS = 48;
+
+export class WireWriter {
+  #bytes = Buffer.allocUnsafeSlow(SLAB_BYTES);
+  #start = 0;
+  #position = 0;
+
+  /** Bytes written since the last `take`. */
+  get length(): number {
+    return this.#position - this.#start;
+  }
+
+  /** What was written; the writer forgets it and never touches it again. */
+  take(): Buffer {
+    const taken = this.#bytes.subarray(this.#start, this.#position);
+    if (this.#bytes.length - this.#position < SLAB_BYTES_MIN) {
+      this.#bytes = Buffer.allocUnsafeSlow(SLAB_BYTES);
+      this.#position = 0;
+    }
+    this.#start = this.#position;
+    return taken;
+  }
+
+  /** Forgets what was written after `length` was as given. */
+  rewind(length: number): void {
+    this.#position = this.#start + length;
+  }
+
+  /** Opens a size-prefixed frame; `endFrame` gets back what this returns. Frames do not nest. */
+  startFrame(): number {
+    const frame = this.length;
+    this.int32(0);
+    return frame;
+  }
+
+  endFrame(frame: number): void {
+    this.#bytes.writeInt32BE(this.length - frame - 4, this.#start + frame);
+  }
+
+  boolean(value: boolean): void {
+    this.#ensure(1);
+    this.#bytes[this.#position++] = value ? 1 : 0;
+  }
+
+  int8(value: number): void {
+    if ((value << 24) >> 24 !== value) throw unrepresentable(`${value} is not an int8`);
+    this.#ensure(1);
+    this.#bytes[this.#position++] = value;
+  }
+
+  int16(value: number): void {
+    if ((value << 16) >> 16 !== value) throw unrepresentable(`${value} is not an int16`);
+    this.#ensure(2);
+    const bytes = this.#bytes;
+    bytes[this.#position++] = value >> 8;
+    bytes[this.#position++] = value;
+  }
+
+  int32(value: number): void {
+    if ((value | 0) !== value) throw unrepresentable(`${value} is not an int32`);
+    this.#ensure(4);
+    this.#putInt32(value);
+  }
+
+  /** 2^63 stands for Long.MAX_VALUE (see the reader). */
+  int64(value: number): void {
+    if (!Number.isInteger(value) || value < -TWO_TO_63 || value > TWO_TO_63) {
+      throw unrepresentable(`${value} is not an int64`);
+    }
+    this.#ensure(8);
+    if (value === TWO_TO_63) {
+      this.#putInt32(0x7fffffff);
+      this.#putInt32(-1);
+      return;
+    }
+    const high = Math.floor(value / TWO_TO_32);
+    this.#putInt32(high);
+    this.#putInt32(value - high * TWO_TO_32);
+  }
+
+  unsignedVarint(value: number): void {
+    this.#ensure(5);
+    const bytes = this.#bytes;
+    let rest = value;
+    while (rest > 0x7f) {
+      bytes[this.#position++] = (rest & 0x7f) | 0x80;
+      rest >>>= 7;
+    }
+    bytes[this.#position++] = rest;
+  }
+
+  uuid(value: string): void {
+    this.#ensure(16);
+    const hex = value.length === 36 ? value.replaceAll('-', '') : '';
+    if (hex.length !== 32 || this.#bytes.write(hex, this.#position, 'hex') !== 16) {
+      throw unrepresentable(`${JSON.stringify(value)} is not a uuid`);
+    }
+    this.#position += 16;
+  }
+
+  /** STRING: an int16 length, then the text. */
+  string(value: string): void {
+    this.#text(value, false);
+  }
+
+  /** COMPACT_STRING: an unsigned varint of length + 1, then the text. */
+  compactString(value: string): void {
+    this.#text(value, true);
+  }
+
+  raw(value: Uint8Array): void {
+    this.#ensure(value.length);
+    this.#bytes.set(value, this.#position);
+    this.#position += value.length;
+  }
+
+  /**
+   * Puts the size of what was written since `from` (a `length`) in front of it, as an unsigned varint. The body
+   * comes first because its size is not known before; it is moved by the few bytes of its prefix.
+   */
+  prefixSize(from: number): void {
+    const size = this.length - from;
+    let prefixBytes = 1;
+    for (let rest = size >>> 7; rest > 0; rest >>>= 7) prefixBytes++;
+    this.#ensure(prefixBytes + 5);
+    const at = this.#start + from;
+    this.#bytes.copyWithin(at + prefixBytes, at, this.#position);
+    this.#position = at;
+    this.unsignedVarint(size);
+    this.#position += size;
+  }
+
+  #text(value: string, compact: boolean): void {
+    const characters = value.length;
+    this.#ensure(characters * 3 + 5);
+    if (characters <= ASCII_LOOP_CHARACTERS) {
+      const before = this.#position;
+      this.#textLength(characters, compact);
+      const bytes = this.#bytes;
+      let at = this.#position;
+      let index = 0;
+      for (; index < characters; index++) {
+        const code = value.charCodeAt(index);
+        if (code > 0x7f) break;
+        bytes[at++] = code;
+      }
+      if (index === characters) {
+        this.#position = at;
+        return;
+      }
+      this.#position = before;
+    }
+    this.#textLength(Buffer.byteLength(value), compact);
+    this.#position += this.#bytes.write(value, this.#position);
+  }
+
+  #textLength(byteLength: number, compact: boolean): void {
+    if (byteLength > 0x7fff) throw unrepresentable(`a string of ${byteLength} bytes`);
+    if (compact) this.unsignedVarint(byteLength + 1);
+    else this.int16(byteLength);
+  }
+
+  #putInt32(value: number): void {
+    const bytes = this.#bytes;
+    const at = this.#position;
+    bytes[at] = value >>> 24;
+    bytes[at + 1] = value >>> 16;
+    bytes[at + 2] = value >>> 8;
+    bytes[at + 3] = value;
+    this.#position = at + 4;
+  }
+
+  #ensure(byteLength: number): void {
+    if (this.#position + byteLength > this.#bytes.length) this.#grow(byteLength);
+  }
+
+  #grow(byteLength: number): void {
+    const used = this.length;
+    const grown = Buffer.allocUnsafeSlow(Math.max(SLAB_BYTES, used * 2, used + byteLength));
+    grown.set(this.#bytes.subarray(this.#start, this.#position));
+    this.#bytes = grown;
+    this.#start = 0;
+    this.#position = used;
+  }
+}
