@@ -408,6 +408,9 @@ export interface Hub {
 
   cursor(): RecordCursor;
 
+  /** The partition of a key among so many: murmur2, as Kafka's default partitioner does it for a key that is not null. */
+  partitionFor(key: Uint8Array, partitions: number): number;
+
   /**
    * Appends one record to a topic's partition, durable when the promise resolves ('flushed'). `fill` is called
    * before `publish` returns and writes exactly one record; if it throws, nothing is appended and `publish`
