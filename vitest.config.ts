@@ -1,10 +1,13 @@
 // The test runner's configuration: every *.test.ts under test/, but those that need programs from elsewhere.
 import { defineConfig } from 'vitest/config';
+import { CountReporter } from './test/count-reporter.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/interop/**', 'test/bench/**', 'node_modules/**'],
+    globalSetup: ['test/build-once.ts'],
+    reporters: ['default', new CountReporter()],
     testTimeout: 20_000,
     hookTimeout: 30_000,
     pool: 'forks',
