@@ -1,0 +1,75 @@
+// From the keys of the file to what the broker is started with: `max_packet_size = "1MiB"` → `packetBytesMax`.
+import path from 'node:path';
+import type { BrokerConfig, DeclaredTopic, ListenerConfig } from './broker-config.ts';
+import type { CheckedConfig, CheckedListener, CheckedTopic } from './schema.ts';
+
+export interface LogConfig {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly format: 'text' | 'json';
+}
+
+export function resolveLog(config: CheckedConfig): LogConfig {
+  return config.log;
+}
+
+export function resolveBroker(config: CheckedConfig, workingDirectory: string): BrokerConfig {
+  const { server, storage, topics, kafka, mqtt } = config;
+  return {
+    dataDirectory: path.resolve(workingDirectory, server.data_dir),
+    nodeId: server.node_id,
+    ...(server.rack === undefined ? {} : { rack: server.rack }),
+    listeners: config.listener.map(resolveListener),
+    storage: {
+      flushTimeoutMs: storage.flush_timeout,
+      checkpointBytes: storage.checkpoint_size,
+      indexIntervalBytes: storage.index_interval_size,
+      tailCacheBytes: storage.tail_cache_size,
+    },
+    topics: {
+      partitions: topics.partitions,
+      partitionsMax: topics.partitions_max,
+      autoCreate: topics.auto_create,
+      autoCreateLimit: topics.auto_create_limit,
+      config: kafkaConfig(topics.config),
+      statePartitions: topics.state_partitions,
+    },
+    declaredTopics: config.topic.map(resolveTopic),
+    kafka: {
+      requestBytesMax: kafka.request_size_max,
+      fetchMaxWaitMs: kafka.fetch_max_wait,
+      groupMinSessionTimeoutMs: kafka.group_min_session_timeout,
+      groupMaxSessionTimeoutMs: kafka.group_max_session_timeout,
+      groupInitialRebalanceDelayMs: kafka.group_initial_rebalance_delay,
+    },
+    mqtt: {
+      packetBytesMax: mqtt.max_packet_size,
+      keepaliveMaxSeconds: Math.ceil(mqtt.keepalive_max / 1000),
+      receiveMaximum: mqtt.receive_maximum,
+      inflightMax: mqtt.inflight_max,
+      subscriptionsMax: mqtt.subscriptions_max,
+      topicLevelsMax: mqtt.topic_levels_max,
+    },
+  };
+}
+
+function resolveListener(listener: CheckedListener): ListenerConfig {
+  return {
+    name: listener.name,
+    protocol: listener.protocol,
+    host: listener.bind.host,
+    port: listener.bind.port,
+    ...(listener.advertised === undefined ? {} : { advertised: listener.advertised }),
+    connectionsMax: listener.limits.connections,
+  };
+}
+
+function resolveTopic(topic: CheckedTopic): DeclaredTopic {
+  return { name: topic.name, partitions: topic.partitions ?? -1, config: kafkaConfig(topic.config) };
+}
+
+/** Kafka keeps its topic configs as text, numbers without units. */
+function kafkaConfig(config: CheckedTopic['config']): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(config).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  );
+}

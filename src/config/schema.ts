@@ -1,0 +1,270 @@
+// The one schema of the configuration: every key, its type, its bounds, its default and what it does. The file,
+// the environment and the flags are checked against it, and the table of config/README.md is made from it.
+// A key that has no effect yet is not here: an unknown key stops the start.
+import * as z from 'zod';
+import { parseAddress } from './address.ts';
+import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from './units.ts';
+
+/** What the key table of the README calls the type; read by schema-tree.ts. */
+declare module 'zod' {
+  interface GlobalMeta {
+    form?: string;
+  }
+}
+
+const duration = (minMs: number, maxMs: number) =>
+  z
+    .string()
+    .transform((text, context) => {
+      const valueMs = parseDuration(text);
+      if (valueMs !== undefined && valueMs >= minMs && valueMs <= maxMs) return valueMs;
+      const message =
+        valueMs === undefined
+          ? `must be a duration such as ${DURATION_FORM}, not "${text}"`
+          : `must be from ${minMs} ms to ${maxMs} ms, not "${text}"`;
+      context.issues.push({ code: 'custom', message, input: text });
+      return z.NEVER;
+    })
+    .meta({ form: 'duration' });
+
+const size = (minBytes: number, maxBytes: number) =>
+  z
+    .string()
+    .transform((text, context) => {
+      const bytes = parseSize(text);
+      if (bytes !== undefined && bytes >= minBytes && bytes <= maxBytes) return bytes;
+      const message =
+        bytes === undefined
+          ? `must be a size such as ${SIZE_FORM}, not "${text}"`
+          : `must be from ${minBytes} to ${maxBytes} bytes, not "${text}"`;
+      context.issues.push({ code: 'custom', message, input: text });
+      return z.NEVER;
+    })
+    .meta({ form: 'size' });
+
+const address = (form: string, hint: string) =>
+  z
+    .string()
+    .transform((text, context) => {
+      const parsed = parseAddress(text);
+      if (parsed) return parsed;
+      const message = `must be ${form}, not "${text}"`;
+      context.issues.push({ code: 'custom', message, input: text, params: { hint } });
+      return z.NEVER;
+    })
+    .meta({ form: 'host:port' });
+
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+const DAY_MS = 86_400_000;
+const INT32_MAX = 2 ** 31 - 1;
+
+/** A Kafka topic config that is a number of bytes: bare as in Kafka's own files, or with a unit. */
+const kafkaBytes = (minBytes: number, maxBytes: number) =>
+  z
+    .union([z.number(), z.string()])
+    .transform((written, context) => {
+      const bytes =
+        typeof written === 'number' ? written : (parseSize(written) ?? Number(written || Number.NaN));
+      if (Number.isInteger(bytes) && bytes >= minBytes && bytes <= maxBytes) return bytes;
+      const message = Number.isNaN(bytes)
+        ? `must be bytes or a size such as ${SIZE_FORM}, not "${written}"`
+        : `must be from ${minBytes} to ${maxBytes} bytes, not ${JSON.stringify(written)}`;
+      context.issues.push({ code: 'custom', message, input: written });
+      return z.NEVER;
+    })
+    .meta({ form: 'bytes or size' });
+
+export const topicConfigSchema = z.strictObject({
+  'cleanup.policy': z.enum(['delete', 'compact']).optional().meta({
+    description: 'What happens to old records.',
+  }),
+  'segment.bytes': kafkaBytes(1024, INT32_MAX).optional().meta({
+    description: 'Size at which a segment file is closed and the next one begun.',
+  }),
+  'max.message.bytes': kafkaBytes(1, INT32_MAX).optional().meta({
+    description: 'Largest batch that the topic takes.',
+  }),
+  'message.timestamp.type': z.enum(['CreateTime', 'LogAppendTime']).optional().meta({
+    description: 'Whose clock stamps the records of Kafka clients: the producer or the hub.',
+  }),
+});
+
+export const listenerSchema = z.strictObject({
+  name: z
+    .string()
+    .regex(
+      /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?$/,
+      'must be 1 to 64 letters, digits and inner hyphens',
+    )
+    .meta({ description: 'Unique; names the listener in logs, in overrides and to the admin API.' }),
+  protocol: z.enum(['kafka', 'mqtt', 'http']).meta({
+    description: 'What is spoken. `http` is the admin API.',
+  }),
+  bind: address(
+    '"host:port"',
+    'such as "127.0.0.1:9092", "0.0.0.0:9092" or "[::1]:9092"; port 0 takes any free one',
+  ).meta({ description: 'Address to listen on. Port 0 takes any free port, which is printed.' }),
+  advertised: address('"host:port"', 'as clients reach it, such as "broker.example:9092"').optional().meta({
+    description:
+      'Kafka: the address that clients are told to connect to. Unset, it is the one that the client reached. A wildcard such as 0.0.0.0 is refused.',
+  }),
+  anonymous: z.boolean().optional().meta({
+    description:
+      'Clients need not say who they are. Must be set to true where `bind` is not a loopback address, because there is no authentication yet.',
+  }),
+  limits: z
+    .strictObject({
+      connections: z.int().min(1).max(1_000_000).prefault(10_000).meta({
+        description: 'Connections at once; one more is closed as soon as it is made.',
+      }),
+    })
+    .prefault({}),
+});
+
+export const topicSchema = z.strictObject({
+  name: z
+    .string()
+    .regex(
+      /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/,
+      'must be 1 to 249 of A-Z a-z 0-9 . _ - and neither "." nor ".."',
+    )
+    .meta({
+      description: 'Created at the start if it is missing; never changed or deleted by the configuration.',
+    }),
+  partitions: z.int().min(1).max(100_000).optional().meta({
+    description: 'Partitions to create it with. Unset: `topics.partitions`.',
+  }),
+  config: topicConfigSchema.prefault({}),
+});
+
+export const configSchema = z.strictObject({
+  server: z
+    .strictObject({
+      data_dir: z.string().min(1).prefault('data').meta({
+        description: 'Where everything is kept. Relative to the working directory of the process.',
+        form: 'path',
+      }),
+      node_id: z.int().min(0).max(INT32_MAX).prefault(1).meta({
+        description: "This node's id, as Kafka clients see it.",
+      }),
+      rack: z.string().min(1).max(255).optional().meta({
+        description: 'Rack or zone of this node, as Kafka clients see it.',
+      }),
+    })
+    .prefault({}),
+
+  listener: z.array(listenerSchema).max(64).prefault([]),
+
+  storage: z
+    .strictObject({
+      flush_timeout: duration(100, DAY_MS).prefault('30s').meta({
+        description:
+          'A flush to disk that takes longer makes its partition refuse appends until it is reopened.',
+      }),
+      checkpoint_size: size(64 * 1024, 64 * GIB)
+        .prefault('64MiB')
+        .meta({
+          description:
+            'After this much was appended to a partition, what a start after a crash must read again is cut short.',
+        }),
+      index_interval_size: size(512, GIB).prefault('4KiB').meta({
+        description: 'One index entry for each so many bytes of log.',
+      }),
+      tail_cache_size: size(MIB, 64 * GIB)
+        .prefault('64MiB')
+        .meta({
+          description:
+            'Memory for the newest records of all partitions together, so that live readers touch no file.',
+        }),
+    })
+    .prefault({}),
+
+  topics: z
+    .strictObject({
+      partitions: z.int().min(1).max(100_000).prefault(1).meta({
+        description: 'Partitions of a topic that is created without a number, or by first use.',
+      }),
+      partitions_max: z.int().min(1).max(100_000).prefault(10_000).meta({
+        description: 'Most partitions that one topic may be created with.',
+      }),
+      auto_create: z.boolean().prefault(true).meta({
+        description: 'A topic is created when it is first used.',
+      }),
+      auto_create_limit: z.int().min(0).max(1_000_000).prefault(10_000).meta({
+        description: 'First use creates no further topic when there are this many.',
+      }),
+      state_partitions: z.int().min(1).max(1_000).prefault(16).meta({
+        description: 'Partitions of each internal topic; counts only when the data directory is new.',
+      }),
+      config: topicConfigSchema.prefault({}),
+    })
+    .prefault({}),
+
+  topic: z.array(topicSchema).max(10_000).prefault([]),
+
+  kafka: z
+    .strictObject({
+      request_size_max: size(1024, GIB).prefault('100MiB').meta({
+        description: 'Largest request; a larger one closes the connection before it is read.',
+      }),
+      fetch_max_wait: duration(1, DAY_MS).prefault('30s').meta({
+        description: 'Longest that a fetch waits for records, whatever the client asks for.',
+      }),
+      group_min_session_timeout: duration(1, DAY_MS).prefault('6s').meta({
+        description: 'Shortest session timeout that a group member may ask for.',
+      }),
+      group_max_session_timeout: duration(1, DAY_MS).prefault('30m').meta({
+        description: 'Longest session timeout that a group member may ask for.',
+      }),
+      group_initial_rebalance_delay: duration(0, DAY_MS).prefault('3s').meta({
+        description: 'How long the first member of an empty group waits for others to join.',
+      }),
+    })
+    .prefault({}),
+
+  mqtt: z
+    .strictObject({
+      max_packet_size: size(1024, 256 * MIB)
+        .prefault('1MiB')
+        .meta({
+          description: 'Largest packet; a larger one closes the connection before it is read.',
+        }),
+      keepalive_max: duration(0, 65_535_000).prefault('0s').meta({
+        description:
+          'Longest keepalive that a client may ask for; an MQTT 5 client is told. "0s" leaves it to the client.',
+      }),
+      receive_maximum: z.int().min(1).max(65_535).prefault(1_024).meta({
+        description: 'Publishes of QoS 1 and 2 that a client may have unacknowledged towards the hub.',
+      }),
+      inflight_max: z.int().min(1).max(65_535).prefault(1_024).meta({
+        description:
+          'Publishes of QoS 1 and 2 that the hub has unacknowledged towards a client, if that allows as many.',
+      }),
+      subscriptions_max: z.int().min(1).max(1_000_000).prefault(1_000).meta({
+        description: 'Subscriptions of one client.',
+      }),
+      topic_levels_max: z.int().min(1).max(65_535).prefault(128).meta({
+        description: 'Levels of a topic name or filter.',
+      }),
+    })
+    .prefault({}),
+
+  log: z
+    .strictObject({
+      level: z.enum(['debug', 'info', 'warn', 'error']).prefault('info').meta({
+        description: 'Least serious level that is written.',
+      }),
+      format: z.enum(['text', 'json']).prefault('text').meta({
+        description: '`text` for people, `json` for collectors: one object a line.',
+      }),
+    })
+    .prefault({}),
+});
+
+/** As written: units are text, missing keys are missing. */
+export type WrittenConfig = z.input<typeof configSchema>;
+/** Checked, with the defaults filled in; keys as in the file, units converted. */
+export type CheckedConfig = z.output<typeof configSchema>;
+export type CheckedListener = z.output<typeof listenerSchema>;
+export type CheckedTopic = z.output<typeof topicSchema>;
