@@ -12,4 +12,21 @@ export {
   type PartitionOptions,
   type StoreCounters,
 } from './log-store.ts';
+export {
+  type MetaChange,
+  type MetaCondition,
+  type MetaEntry,
+  type MetaStore,
+  type MetaTransaction,
+  type MetaWatch,
+  openMetaStore,
+  type TransactResult,
+} from './meta-store.ts';
 export type { Append, PartitionLog, TimestampedOffset } from './partition-log.ts';
+export {
+  type StateLog,
+  type StatePartitionState,
+  type StateRecord,
+  StateTable,
+  type StateTableOptions,
+} from './state-table.ts';
