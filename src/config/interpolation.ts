@@ -41,6 +41,7 @@ function substitute(text: string, environment: Environment) {
       if (name === undefined) {
         problems.push({
           message: '"${" opens no variable',
+          // biome-ignore lint/suspicious/noTemplateCurlyInString: it is about just that.
           hint: 'write "${NAME}", "${NAME:default}", or "$${" for the characters',
         });
         return match;

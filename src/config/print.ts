@@ -1,7 +1,7 @@
 // The effective configuration as TOML, each value with where it comes from: `polylog check --print`.
 
 import { configSchema } from './schema.ts';
-import { type SchemaNode, schemaTree, type TableNode, type ValueNode } from './schema-tree.ts';
+import { schemaTree, type TableNode, type ValueNode } from './schema-tree.ts';
 import { formatSource, sourceOf, valueAt, type WrittenTree } from './sources.ts';
 
 export function printConfig(tree: WrittenTree): string {
@@ -54,42 +54,4 @@ function* pair(tree: WrittenTree, node: ValueNode, at: readonly (string | number
   if (value === undefined) return;
   const source = written === undefined ? 'default' : formatSource(sourceOf(tree, at));
   yield { text: `${name} = ${JSON.stringify(value)}`, source };
-}
-
-/** The table of every key that config/README.md shows: name, what is written, default, what it does. */
-export function keyTable(): string {
-  const rows = [
-    ['key', 'value', 'default', 'what'],
-    ['---', '---', '---', '---'],
-    ...keyRows(schemaTree(configSchema), ''),
-  ];
-  return rows
-    .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
-    .join('\n');
-}
-
-function keyRows(node: SchemaNode, key: string): string[][] {
-  switch (node.kind) {
-    case 'table':
-      return [...node.keys].flatMap(([name, child]) =>
-        keyRows(child, key === '' ? name : `${key}.${shownKey(name)}`),
-      );
-    case 'tables':
-      return keyRows(node.element, `[[${key}]]`);
-    case 'value': {
-      const fallback =
-        node.default === undefined
-          ? node.required
-            ? 'required'
-            : ''
-          : `\`${JSON.stringify(node.default)}\``;
-      return [[`\`${key}\``, node.form, fallback, node.description]];
-    }
-    default:
-      throw new TypeError(`unknown node ${node satisfies never}`);
-  }
-}
-
-function shownKey(name: string): string {
-  return name.includes('.') ? JSON.stringify(name) : name;
 }

@@ -1,0 +1,140 @@
+// The process's log: pino behind the port's `Log`. One event a line: time, level, event name, fields. As text for
+// people or as JSON for collectors. Warnings and errors of one event are limited (repeat-limit.ts); what is less
+// serious is not, since it is written only when asked for or seldom.
+import { type Logger as PinoLogger, pino } from 'pino';
+import type { Log } from '../../protocols/port.ts';
+import type { LogConfig } from '../config/resolve.ts';
+import { RepeatLimit } from './repeat-limit.ts';
+
+/** Where lines go; `process.stderr`, or what a test gives. */
+export interface LogOutput {
+  write(line: string): unknown;
+  readonly isTTY?: boolean | undefined;
+}
+
+export interface HubLog extends Log {
+  /** For the last event of a process: never limited, written before this returns. */
+  fatal(event: string, fields?: object): void;
+  /** Writes the counts that are still held back. */
+  close(): void;
+}
+
+export interface HubLogOptions extends LogConfig {
+  readonly output: LogOutput;
+  /** Milliseconds from any start; a test gives its own. */
+  readonly now?: () => number;
+}
+
+const REPEAT_BURST = 10;
+const REPEAT_WINDOW_MS = 10_000;
+const REPEAT_EVENTS_MAX = 256;
+
+export async function openLog(options: HubLogOptions): Promise<HubLog> {
+  const destination = options.format === 'text' ? await textOutput(options.output) : options.output;
+  const logger = pino(
+    {
+      level: options.level,
+      base: null,
+      messageKey: 'event',
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { error: errorFields },
+    },
+    { write: (line: string) => void destination.write(line) },
+  );
+  return new LimitedLog(logger, options.now ?? (() => performance.now()));
+}
+
+/** Imported here only: a hub that logs JSON never needs it. */
+async function textOutput(output: LogOutput): Promise<LogOutput> {
+  const { prettyFactory } = await import('pino-pretty');
+  const toText = prettyFactory({
+    colorize: output.isTTY === true,
+    messageKey: 'event',
+    translateTime: 'UTC:yyyy-mm-dd"T"HH:MM:ss.l"Z"',
+    singleLine: true,
+    ignore: 'pid,hostname',
+    errorLikeObjectKeys: [],
+  });
+  return { write: (line) => output.write(toText(line)) };
+}
+
+class LimitedLog implements HubLog {
+  readonly #logger: PinoLogger;
+  readonly #limit: RepeatLimit;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(logger: PinoLogger, now: () => number) {
+    this.#logger = logger;
+    this.#limit = new RepeatLimit({
+      burst: REPEAT_BURST,
+      windowMs: REPEAT_WINDOW_MS,
+      eventsMax: REPEAT_EVENTS_MAX,
+      now,
+    });
+  }
+
+  debug(event: string, fields?: object): void {
+    this.#logger.debug(fields ?? {}, event);
+  }
+
+  info(event: string, fields?: object): void {
+    this.#logger.info(fields ?? {}, event);
+  }
+
+  warn(event: string, fields?: object): void {
+    if (this.#admits(event, fields)) this.#logger.warn(fields ?? {}, event);
+  }
+
+  error(event: string, fields?: object): void {
+    if (this.#admits(event, fields)) this.#logger.error(fields ?? {}, event);
+  }
+
+  fatal(event: string, fields?: object): void {
+    this.#tellSuppressed(true);
+    this.#logger.fatal(fields ?? {}, event);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#tellSuppressed(true);
+  }
+
+  #admits(event: string, fields: object | undefined): boolean {
+    this.#tellSuppressed(false);
+    const admitted = this.#limit.admits(event, fields);
+    if (!admitted && this.#timer === undefined) this.#schedule();
+    return admitted;
+  }
+
+  /** Tells the counts of a storm that ended, though nothing more is logged. Keeps no process alive. */
+  #schedule(): void {
+    const delayMs = this.#limit.nextEndMs();
+    if (delayMs === undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#tellSuppressed(false);
+      this.#schedule();
+    }, delayMs);
+    this.#timer.unref();
+  }
+
+  #tellSuppressed(all: boolean): void {
+    for (const { event, count, fields } of this.#limit.takeSuppressed(all)) {
+      this.#logger.warn({ repeated: event, count, last: fields }, 'repeats-left-out');
+    }
+  }
+}
+
+/** An error as fields: code, message, where it came from; its cause inside it. */
+function errorFields(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const code = 'code' in error ? error.code : undefined;
+  return {
+    ...(code === undefined ? {} : { code }),
+    message: error.message,
+    stack: error.stack,
+    ...(error.cause === undefined ? {} : { cause: errorFields(error.cause) }),
+  };
+}
