@@ -1,0 +1,475 @@
+// Kafka load: Produce v7, Fetch v11 and single-record latency, one line of JSON as the result.
+//
+//   kafka-load --port N --topic T --mode produce|fetch|latency|once [--records N] [--size BYTES] [--batch RECORDS]
+//              [--connections N] [--in-flight N] [--acks -1|0|1] [--rate RECORDS_PER_SECOND] [--max-bytes N] [--pid BROKER]
+//
+// produce   closed loop: each connection keeps --in-flight requests of --batch records of --size bytes going
+// fetch     each connection reads partition 0 from offset 0 until it has seen --records
+// once      one record at a time: the time from request to answer
+// latency   single records at --rate, and a long-polling consumer: the time from produce to arrival
+//
+// Partition 0 of the topic is used; a topic that is missing is created by asking for its metadata.
+// Build: cc -O2 -o kafka-load kafka-load.c
+#define _GNU_SOURCE
+#include "load.h"
+
+enum { API_PRODUCE = 0, API_FETCH = 1, API_LIST_OFFSETS = 2, API_METADATA = 3 };
+
+static const char *topic = "bench", *mode = "produce";
+static long port = 9092, records = 100000, size = 100, batch = 100, connections = 1, in_flight = 5, acks = -1,
+            rate = 1000, max_bytes = 1 << 20, broker_pid = 0;
+
+typedef struct {
+  Connection connection;
+  long outstanding;
+  bool consumes;
+  uint64_t offset;
+  long seen;
+  double sent_at;
+} Client;
+
+// --------------------------------------------------------------------------------------------- encoding
+
+static uint32_t crc_table[8][256];
+
+// CRC-32C, eight bytes at a time (slicing-by-8).
+static void crc_prepare(void) {
+  for (uint32_t i = 0; i < 256; i++) {
+    uint32_t value = i;
+    for (int bit = 0; bit < 8; bit++) value = value & 1 ? value >> 1 ^ 0x82f63b78u : value >> 1;
+    crc_table[0][i] = value;
+  }
+  for (uint32_t i = 0; i < 256; i++)
+    for (int k = 1; k < 8; k++) crc_table[k][i] = crc_table[0][crc_table[k - 1][i] & 255] ^ crc_table[k - 1][i] >> 8;
+}
+
+static uint32_t crc32c(const uint8_t *bytes, size_t length) {
+  uint32_t crc = ~0u;
+  for (; length >= 8; bytes += 8, length -= 8) {
+    crc ^= (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+    crc = crc_table[7][crc & 255] ^ crc_table[6][crc >> 8 & 255] ^ crc_table[5][crc >> 16 & 255] ^
+          crc_table[4][crc >> 24] ^ crc_table[3][bytes[4]] ^ crc_table[2][bytes[5]] ^ crc_table[1][bytes[6]] ^
+          crc_table[0][bytes[7]];
+  }
+  for (; length > 0; bytes++, length--) crc = crc_table[0][(crc ^ *bytes) & 255] ^ crc >> 8;
+  return ~crc;
+}
+
+typedef struct {
+  uint8_t *bytes;
+  size_t length;
+} Writer;
+
+static void write_u8(Writer *writer, uint32_t value) { writer->bytes[writer->length++] = (uint8_t)value; }
+
+static void write_u16(Writer *writer, uint32_t value) {
+  store_u16(writer->bytes + writer->length, value);
+  writer->length += 2;
+}
+
+static void write_u32(Writer *writer, uint32_t value) {
+  store_u32(writer->bytes + writer->length, value);
+  writer->length += 4;
+}
+
+static void write_u64(Writer *writer, uint64_t value) {
+  store_u64(writer->bytes + writer->length, value);
+  writer->length += 8;
+}
+
+static void write_string(Writer *writer, const char *text) {
+  size_t length = strlen(text);
+  write_u16(writer, (uint32_t)length);
+  memcpy(writer->bytes + writer->length, text, length);
+  writer->length += length;
+}
+
+static void write_varint(Writer *writer, int64_t value) {
+  uint64_t zigzag = (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+  for (; zigzag >= 128; zigzag >>= 7) write_u8(writer, (uint32_t)(zigzag & 127) | 128);
+  write_u8(writer, (uint32_t)zigzag);
+}
+
+static size_t varint_length(int64_t value) {
+  uint64_t zigzag = (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+  size_t length = 1;
+  for (; zigzag >= 128; zigzag >>= 7) length++;
+  return length;
+}
+
+static void write_header(Writer *writer, uint32_t api, uint32_t version) {
+  write_u32(writer, 0);  // length, set by finish_request
+  write_u16(writer, api);
+  write_u16(writer, version);
+  write_u32(writer, 1);  // correlation id
+  write_string(writer, "kafka-load");
+}
+
+static void finish_request(Writer *writer) { store_u32(writer->bytes, (uint32_t)writer->length - 4); }
+
+static Writer produce_request;
+static size_t batch_start, first_value_start;
+
+// One Produce request, encoded once and sent again and again; only the latency mode changes its first value.
+static void encode_produce(void) {
+  produce_request.bytes = reserve(NULL, (size_t)batch * ((size_t)size + 32) + 1024);
+  Writer *writer = &produce_request;
+  write_header(writer, API_PRODUCE, 7);
+  write_u16(writer, 0xffff);  // no transactional id
+  write_u16(writer, (uint32_t)acks & 0xffff);
+  write_u32(writer, 30000);  // timeout, ms
+  write_u32(writer, 1);
+  write_string(writer, topic);
+  write_u32(writer, 1);
+  write_u32(writer, 0);  // partition
+  size_t length_at = writer->length;
+  write_u32(writer, 0);
+
+  batch_start = writer->length;
+  uint64_t timestamp = (uint64_t)time(NULL) * 1000;
+  write_u64(writer, 0);  // base offset
+  write_u32(writer, 0);  // batch length, set below
+  write_u32(writer, 0);  // partition leader epoch
+  write_u8(writer, 2);   // magic
+  write_u32(writer, 0);  // crc, set below
+  write_u16(writer, 0);  // attributes
+  write_u32(writer, (uint32_t)batch - 1);
+  write_u64(writer, timestamp);
+  write_u64(writer, timestamp);
+  write_u64(writer, UINT64_MAX);  // producer id: none
+  write_u16(writer, 0xffff);
+  write_u32(writer, UINT32_MAX);
+  write_u32(writer, (uint32_t)batch);
+  for (long i = 0; i < batch; i++) {
+    // attributes, timestamp delta, offset delta, key: null, value, no headers
+    size_t body = 1 + 1 + varint_length(i) + 1 + varint_length(size) + (size_t)size + 1;
+    write_varint(writer, (int64_t)body);
+    write_u8(writer, 0);
+    write_varint(writer, 0);
+    write_varint(writer, i);
+    write_varint(writer, -1);
+    write_varint(writer, size);
+    if (i == 0) first_value_start = writer->length;
+    for (long k = 0; k < size; k++) write_u8(writer, (uint32_t)('a' + (i * 7 + k * 13) % 26));
+    write_varint(writer, 0);
+  }
+  size_t batch_length = writer->length - batch_start;
+  store_u32(writer->bytes + batch_start + 8, (uint32_t)batch_length - 12);
+  store_u32(writer->bytes + batch_start + 17, crc32c(writer->bytes + batch_start + 21, batch_length - 21));
+  store_u32(writer->bytes + length_at, (uint32_t)batch_length);
+  finish_request(writer);
+}
+
+static void send_produce(Client *client) {
+  connection_put(&client->connection, produce_request.bytes, produce_request.length);
+  client->outstanding++;
+}
+
+static void stamp_produce(void) {
+  double time = now_seconds();
+  memcpy(produce_request.bytes + first_value_start, &time, sizeof time);
+  uint8_t *covered = produce_request.bytes + batch_start + 21;
+  store_u32(covered - 4, crc32c(covered, produce_request.length - batch_start - 21));
+}
+
+static void send_fetch(Client *client) {
+  uint8_t bytes[512];
+  Writer writer = {.bytes = bytes};
+  write_header(&writer, API_FETCH, 11);
+  write_u32(&writer, UINT32_MAX);  // replica: a consumer
+  write_u32(&writer, 500);         // wait at most, ms
+  write_u32(&writer, 1);           // for at least one byte
+  write_u32(&writer, 50 << 20);
+  write_u8(&writer, 0);  // read uncommitted
+  write_u32(&writer, 0);
+  write_u32(&writer, UINT32_MAX);  // no session
+  write_u32(&writer, 1);
+  write_string(&writer, topic);
+  write_u32(&writer, 1);
+  write_u32(&writer, 0);           // partition
+  write_u32(&writer, UINT32_MAX);  // leader epoch: any
+  write_u64(&writer, client->offset);
+  write_u64(&writer, UINT64_MAX);  // log start: not a follower
+  write_u32(&writer, (uint32_t)max_bytes);
+  write_u32(&writer, 0);  // forgotten topics
+  write_u16(&writer, 0);  // rack
+  finish_request(&writer);
+  connection_put(&client->connection, bytes, writer.length);
+  connection_flush(&client->connection, client);
+  client->outstanding++;
+}
+
+// --------------------------------------------------------------------------------------------- answers
+
+static long acknowledged, fetched, fetched_bytes;
+
+// The whole answer at the start of the input, or NULL: not there yet.
+static const uint8_t *next_answer(Connection *connection, size_t from, size_t *length) {
+  if (connection->input_length - from < 4) return NULL;
+  *length = load_u32(connection->input + from);
+  return connection->input_length - from - 4 < *length ? NULL : connection->input + from + 4;
+}
+
+static void read_produce_answer(const uint8_t *answer) {
+  const uint8_t *at = answer + 4 + 4;  // correlation id, one topic
+  at += 2 + load_u16(at) + 4 + 4;      // name, one partition, its index
+  if (load_u16(at) != 0) fail("produce was refused with error %d", (int16_t)load_u16(at));
+  acknowledged += batch;
+}
+
+static const uint8_t *skip_varint(const uint8_t *at) {
+  while (*at & 128) at++;
+  return at + 1;
+}
+
+static void read_batch(Client *client, const uint8_t *bytes) {
+  uint64_t next_offset = load_u64(bytes) + load_u32(bytes + 23) + 1;
+  // A batch may start below the offset asked for: what lies below was counted before.
+  if (next_offset <= client->offset) return;
+  client->seen += (long)(next_offset - client->offset);
+  fetched += (long)(next_offset - client->offset);
+  client->offset = next_offset;
+  if (strcmp(mode, "latency") != 0) return;
+  double sent_at;
+  const uint8_t *value = bytes + 61;
+  value = skip_varint(value) + 1;                               // length, attributes
+  value = skip_varint(skip_varint(skip_varint(skip_varint(value))));  // time and offset deltas, key, value length
+  memcpy(&sent_at, value, sizeof sent_at);
+  latency_add(now_seconds() - sent_at);
+}
+
+static void read_fetch_answer(Client *client, const uint8_t *answer, size_t length) {
+  const uint8_t *at = answer + 4 + 4;  // correlation id, throttle time
+  if (load_u16(at) != 0) fail("fetch was refused with error %d", (int16_t)load_u16(at));
+  at += 2 + 4;
+  if (load_u32(at) == 0) return;
+  at += 4;
+  at += 2 + load_u16(at) + 4 + 4;  // name, one partition, its index
+  if (load_u16(at) != 0) fail("fetch at %llu: error %d", (unsigned long long)client->offset, (int16_t)load_u16(at));
+  at += 2 + 8 + 8 + 8;  // high watermark, last stable offset, log start
+  int32_t aborted = (int32_t)load_u32(at);
+  at += 4 + (aborted > 0 ? aborted * 16 : 0) + 4;  // and the preferred replica
+  int32_t bytes = (int32_t)load_u32(at);
+  at += 4;
+  const uint8_t *end = at + (bytes > 0 ? bytes : 0);
+  if (end > answer + length) fail("a fetch answer ends before its records do");
+  fetched_bytes += end - at;
+  // The last batch may be cut by the size limit.
+  while (end - at >= 61 && (size_t)(end - at) >= 12 + (size_t)load_u32(at + 8)) {
+    read_batch(client, at);
+    at += 12 + load_u32(at + 8);
+  }
+}
+
+static void read_answers(Client *client) {
+  Connection *connection = &client->connection;
+  size_t from = 0, length;
+  const uint8_t *answer;
+  while ((answer = next_answer(connection, from, &length)) != NULL) {
+    client->outstanding--;
+    if (client->consumes) read_fetch_answer(client, answer, length);
+    else read_produce_answer(answer);
+    from += 4 + length;
+  }
+  connection_consume(connection, from);
+}
+
+// One request and its answer, waited for: what happens before the clock runs.
+static const uint8_t *ask(Client *client, Writer *request) {
+  size_t length;
+  const uint8_t *answer;
+  double give_up_at = now_seconds() + STALL_SECONDS;
+  finish_request(request);
+  connection_put(&client->connection, request->bytes, request->length);
+  while ((answer = next_answer(&client->connection, 0, &length)) == NULL) {
+    connection_flush(&client->connection, client);
+    struct epoll_event event;
+    epoll_wait(poller, &event, 1, 100);
+    connection_fill(&client->connection);
+    if (now_seconds() > give_up_at) fail("no answer");
+  }
+  // The bytes stay where they are until the next read.
+  client->connection.input_length = 0;
+  return answer;
+}
+
+static bool topic_is_ready(Client *client) {
+  uint8_t bytes[512];
+  Writer request = {.bytes = bytes};
+  write_header(&request, API_METADATA, 5);
+  write_u32(&request, 1);
+  write_string(&request, topic);
+  write_u8(&request, 1);  // may create it
+  const uint8_t *at = ask(client, &request) + 4 + 4;
+  uint32_t brokers = load_u32(at);
+  at += 4;
+  for (; brokers > 0; brokers--) {
+    at += 4;                                           // node id
+    at += 2 + load_u16(at) + 4;                        // host, port
+    at += 2 + (load_u16(at) == 0xffff ? 0 : load_u16(at));  // rack
+  }
+  at += 2 + (load_u16(at) == 0xffff ? 0 : load_u16(at)) + 4;  // cluster id, controller
+  at += 4;                                                    // one topic
+  if (load_u16(at) != 0) return false;
+  at += 2;
+  at += 2 + load_u16(at) + 1;  // name, internal
+  return load_u32(at) >= 1 && load_u16(at + 4) == 0;
+}
+
+static void await_topic(Client *client) {
+  double give_up_at = now_seconds() + STALL_SECONDS;
+  while (!topic_is_ready(client)) {
+    if (now_seconds() > give_up_at) fail("topic %s does not become ready", topic);
+    usleep(50000);
+  }
+}
+
+static uint64_t log_end(Client *client) {
+  uint8_t bytes[512];
+  Writer request = {.bytes = bytes};
+  write_header(&request, API_LIST_OFFSETS, 1);
+  write_u32(&request, UINT32_MAX);
+  write_u32(&request, 1);
+  write_string(&request, topic);
+  write_u32(&request, 1);
+  write_u32(&request, 0);
+  write_u64(&request, UINT64_MAX);  // latest
+  const uint8_t *at = ask(client, &request) + 4 + 4;
+  at += 2 + load_u16(at) + 4 + 4;
+  if (load_u16(at) != 0) fail("ListOffsets was refused with error %d", (int16_t)load_u16(at));
+  return load_u64(at + 2 + 8);
+}
+
+// ------------------------------------------------------------------------------------------------ loads
+
+static Client *clients;
+static long client_count;
+static long sent;
+
+static void open_clients(long count) {
+  client_count = count;
+  clients = calloc((size_t)count, sizeof *clients);
+  for (long i = 0; i < count; i++) connection_open(&clients[i].connection, &clients[i], (int)port);
+}
+
+static void send_more(void) {
+  for (long i = 0; i < client_count; i++) {
+    Client *client = &clients[i];
+    while (client->outstanding < in_flight && sent < records && connection_pending(&client->connection) < 4 << 20) {
+      send_produce(client);
+      sent += batch;
+      if (acks != 0) continue;
+      client->outstanding--;
+      acknowledged += batch;
+    }
+    connection_flush(&client->connection, client);
+  }
+}
+
+// Waits for events and reads what came; `timeout_ms` is how long an idle loop waits.
+static void poll_clients(int timeout_ms) {
+  static double heard_at;
+  struct epoll_event events[64];
+  int count = epoll_wait(poller, events, 64, timeout_ms);
+  double time = now_seconds();
+  if (heard_at == 0 || count > 0) heard_at = time;
+  if (time - heard_at > STALL_SECONDS) fail("nothing was heard for %.0f s", STALL_SECONDS);
+  for (int i = 0; i < count; i++) {
+    Client *client = events[i].data.ptr;
+    if (events[i].events & EPOLLOUT) connection_flush(&client->connection, client);
+    if (events[i].events & ~(uint32_t)EPOLLOUT && connection_fill(&client->connection)) read_answers(client);
+  }
+}
+
+static long run_produce(void) {
+  while (acknowledged < records) {
+    send_more();
+    if (acks != 0) poll_clients(1000);
+  }
+  return acknowledged;
+}
+
+static long run_fetch(void) {
+  bool running = true;
+  while (running) {
+    running = false;
+    for (long i = 0; i < client_count; i++) {
+      if (clients[i].seen >= records) continue;
+      running = true;
+      if (clients[i].outstanding == 0) send_fetch(&clients[i]);
+    }
+    if (running) poll_clients(1000);
+  }
+  return fetched;
+}
+
+static long run_once(void) {
+  Client *client = &clients[0];
+  for (long i = 0; i < records; i++) {
+    double sent_at = now_seconds();
+    send_produce(client);
+    connection_flush(&client->connection, client);
+    while (client->outstanding > 0) poll_clients(1000);
+    latency_add(now_seconds() - sent_at);
+  }
+  return records;
+}
+
+static long run_latency(void) {
+  Client *producer = &clients[0], *consumer = &clients[1];
+  double next_at = now_seconds();
+  send_fetch(consumer);
+  while (fetched < records) {
+    bool due = false;
+    for (; sent < records && next_at <= now_seconds(); sent++, next_at += 1.0 / (double)rate, due = true) {
+      stamp_produce();
+      send_produce(producer);
+    }
+    if (due) connection_flush(&producer->connection, producer);
+    poll_clients(1);
+    if (consumer->outstanding == 0) send_fetch(consumer);
+  }
+  return fetched;
+}
+
+int main(int count, char **arguments) {
+  const Option options[] = {
+      {"--port", &port, NULL},           {"--topic", NULL, &topic},     {"--mode", NULL, &mode},
+      {"--records", &records, NULL},     {"--size", &size, NULL},       {"--batch", &batch, NULL},
+      {"--connections", &connections, NULL}, {"--in-flight", &in_flight, NULL}, {"--acks", &acks, NULL},
+      {"--rate", &rate, NULL},           {"--max-bytes", &max_bytes, NULL}, {"--pid", &broker_pid, NULL},
+      {NULL, NULL, NULL},
+  };
+  read_options(count, arguments, options);
+  bool produces = strcmp(mode, "produce") == 0, fetches = strcmp(mode, "fetch") == 0;
+  bool once = strcmp(mode, "once") == 0, latency = strcmp(mode, "latency") == 0;
+  if (!produces && !fetches && !once && !latency) fail("unknown mode %s", mode);
+  if (records < 1 || size < 0 || size > 8 << 20 || batch < 1 || batch > 1 << 20 || connections < 1 || in_flight < 1)
+    fail("an option is out of range");
+  if (latency && size < 8) fail("latency needs records of 8 bytes or more");
+  if (latency || once) batch = 1;
+  if (latency) connections = 2;
+  if (once) connections = 1;
+
+  alarm((unsigned)DEADLINE_SECONDS);
+  crc_prepare();
+  encode_produce();
+  open_clients(connections);
+  await_topic(&clients[0]);
+  for (long i = 0; i < client_count; i++) clients[i].consumes = fetches || (latency && i == 1);
+  if (latency) clients[1].offset = log_end(&clients[1]);
+
+  Costs start = costs_now((int)broker_pid);
+  long done = produces ? run_produce() : fetches ? run_fetch() : once ? run_once() : run_latency();
+  Costs end = costs_now((int)broker_pid);
+  double seconds = end.wall - start.wall;
+  double bytes = fetches ? (double)fetched_bytes : (double)done * (double)size;
+  printf("{\"mode\":\"%s\",\"size\":%ld,\"batch\":%ld,\"connections\":%ld,\"inFlight\":%ld,\"acks\":%ld,", mode, size,
+         batch, connections, in_flight, acks);
+  printf("\"records\":%ld,\"recordsPerSecond\":%.0f,\"megabytesPerSecond\":%.1f,", done, (double)done / seconds,
+         bytes / seconds / 1e6);
+  print_costs(start, end, (int)broker_pid);
+  if (once || latency) printf(","), print_latencies();
+  printf("}\n");
+  return 0;
+}
