@@ -108,7 +108,9 @@ function find(values: WrittenTable, schema: SchemaNode, key: string, spelling: S
         message: 'unknown key',
         ...(full === undefined
           ? {}
-          : { hint: `did you mean ${prefix}${before()}${spelling.written(full)}?` }),
+          : {
+              hint: `did you mean ${prefix}${before()}${spelling.written(full)}${rest.slice(word.length)}?`,
+            }),
       };
     }
     const [name, at, child] = step;
@@ -155,7 +157,7 @@ function unknownElement(path: Path, word: string, steps: readonly Step[]): Found
   const names = steps.map(([name]) => name);
   return {
     message: `no [[${path.join('.')}]] is named "${word}"`,
-    hint: names.length === 0 ? 'the file has none' : `there are ${names.join(', ')}`,
+    hint: names.length === 0 ? 'the file has none' : `named are ${names.join(', ')}`,
   };
 }
 

@@ -53,6 +53,7 @@ function toIssue(tree: WrittenTree, schema: SchemaNode, path: Path, issue: z.cor
     }
     case 'too_small':
     case 'too_big': {
+      if (value === '') return { ...where, message: 'must not be empty' };
       const bound = issue.code === 'too_small' ? `at least ${issue.minimum}` : `at most ${issue.maximum}`;
       const unit = { string: ' characters', array: ' elements' }[issue.origin as string] ?? '';
       return {

@@ -3,7 +3,7 @@
 // A key that has no effect yet is not here: an unknown key stops the start.
 import * as z from 'zod';
 import { parseAddress } from './address.ts';
-import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from './units.ts';
+import { DURATION_FORM, formatDuration, formatSize, parseDuration, parseSize, SIZE_FORM } from './units.ts';
 
 /** What the key table of the README calls the type; read by schema-tree.ts. */
 declare module 'zod' {
@@ -21,7 +21,7 @@ const duration = (minMs: number, maxMs: number) =>
       const message =
         valueMs === undefined
           ? `must be a duration such as ${DURATION_FORM}, not "${text}"`
-          : `must be from ${minMs} ms to ${maxMs} ms, not "${text}"`;
+          : `must be from ${formatDuration(minMs)} to ${formatDuration(maxMs)}, not "${text}"`;
       context.issues.push({ code: 'custom', message, input: text });
       return z.NEVER;
     })
@@ -36,7 +36,7 @@ const size = (minBytes: number, maxBytes: number) =>
       const message =
         bytes === undefined
           ? `must be a size such as ${SIZE_FORM}, not "${text}"`
-          : `must be from ${minBytes} to ${maxBytes} bytes, not "${text}"`;
+          : `must be from ${formatSize(minBytes)} to ${formatSize(maxBytes)}, not "${text}"`;
       context.issues.push({ code: 'custom', message, input: text });
       return z.NEVER;
     })

@@ -84,7 +84,8 @@ export function formatSource(source: Source): string {
 }
 
 export function formatIssue(issue: ConfigIssue): string {
-  const key = issue.key === '' ? '' : `${issue.key}: `;
+  const isToldBySource = issue.source.kind === 'flag' && issue.source.flag.endsWith(` ${issue.key}`);
+  const key = issue.key === '' || isToldBySource ? '' : `${issue.key}: `;
   const hint = issue.hint === undefined ? '' : ` (${issue.hint})`;
   // A quoted value may hold anything; the promise is one line.
   return oneLine(`${formatSource(issue.source)}: ${key}${issue.message}${hint}`);

@@ -42,6 +42,18 @@ export function parseSize(text: string): number | undefined {
   return match ? wholeNumber(Number(match[1]) * (BYTES_OF[match[2]!] ?? Number.NaN)) : undefined;
 }
 
+/** The shortest exact form: `90000` → `90s`. */
+export function formatDuration(valueMs: number): string {
+  const unit = ['d', 'h', 'm', 's'].find((name) => valueMs > 0 && valueMs % MILLISECONDS_OF[name]! === 0);
+  return unit === undefined ? `${valueMs}ms` : `${valueMs / MILLISECONDS_OF[unit]!}${unit}`;
+}
+
+/** The shortest exact form in powers of 1024: `65536` → `64KiB`. */
+export function formatSize(bytes: number): string {
+  const unit = ['TiB', 'GiB', 'MiB', 'KiB'].find((name) => bytes > 0 && bytes % BYTES_OF[name]! === 0);
+  return unit === undefined ? `${bytes}B` : `${bytes / BYTES_OF[unit]!}${unit}`;
+}
+
 function wholeNumber(value: number): number | undefined {
   const rounded = Math.round(value);
   return Number.isSafeInteger(rounded) ? rounded : undefined;

@@ -1,0 +1,76 @@
+// What is shipped works and tells the truth: the default file, the examples and the table of keys.
+import { readFile } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { keyTable } from '../../../src/config/key-table.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { configSchema } from '../../../src/config/schema.ts';
+import { schemaTree, schemaValues } from '../../../src/config/schema-tree.ts';
+import { formatIssue, valueAt } from '../../../src/config/sources.ts';
+import { LISTENER, sound } from './fixtures.ts';
+
+async function load(file: string, environment: Record<string, string> = {}) {
+  const result = await loadConfig({ file, environment, settings: [], workingDirectory: '/srv/hub' });
+  if (result.issues) throw new Error(result.issues.map(formatIssue).join('\n'));
+  return result.config;
+}
+
+it('the default file starts, on loopback alone', async () => {
+  const { broker } = await load('config/polylog.toml');
+  expect(broker.listeners.map(({ protocol, host, port }) => `${protocol} ${host}:${port}`)).toEqual([
+    'kafka 127.0.0.1:9092',
+    'mqtt 127.0.0.1:1883',
+    'http 127.0.0.1:9640',
+  ]);
+});
+
+it('the default file shows the defaults', async () => {
+  const { broker, log, written } = await load('config/polylog.toml');
+  const bare = sound(LISTENER);
+  const { config, ...topics } = broker.topics;
+  expect({ ...broker, topics: { ...topics, config: {} }, listeners: [] }).toEqual({
+    ...bare.broker,
+    listeners: [],
+  });
+  expect(log).toEqual(bare.log);
+  for (const { path, node } of schemaValues(schemaTree(configSchema))) {
+    const shown = valueAt(written.values, path);
+    if (node.default !== undefined && !path.includes('*'))
+      expect([path, shown]).toEqual([path, node.default]);
+  }
+});
+
+it('the default file names every key', async () => {
+  const text = await readFile('config/polylog.toml', 'utf8');
+  for (const { path } of schemaValues(schemaTree(configSchema))) {
+    expect(text).toMatch(new RegExp(`(?:^|[\\s{"])${path.at(-1)!.replaceAll('.', '\\.')}"? =`, 'm'));
+  }
+});
+
+it('the gateway example lets the LAN in and keeps the admin API to itself', async () => {
+  const { broker } = await load('config/examples/gateway-lan.toml');
+  expect(broker.listeners.map(({ protocol, host }) => `${protocol} ${host}`)).toEqual([
+    'kafka 0.0.0.0',
+    'mqtt 0.0.0.0',
+    'http 127.0.0.1',
+  ]);
+});
+
+it('the gateway example needs its anonymous = true', async () => {
+  const text = (await readFile('config/examples/gateway-lan.toml', 'utf8')).replaceAll(
+    'anonymous = true\n',
+    '',
+  );
+  expect(() => sound(text)).toThrow(/0\.0\.0\.0:9092 can be reached.*\n.*0\.0\.0\.0:1883 can be reached/);
+});
+
+it('the ephemeral example takes any free port everywhere', async () => {
+  const { broker } = await load('config/examples/ephemeral.toml', { POLYLOG_DATA: '/tmp/x' });
+  expect(broker.listeners.map(({ port }) => port)).toEqual([0, 0, 0]);
+  expect(broker.dataDirectory).toBe('/tmp/x');
+});
+
+it('config/README.md has the table of all keys', async () => {
+  const readme = await readFile('config/README.md', 'utf8');
+  const table = /<!-- keys -->\n([\s\S]*?)\n<!-- \/keys -->/.exec(readme)?.[1];
+  expect(table).toBe(keyTable());
+});
