@@ -1,0 +1,178 @@
+// The hub: what front ends get, over the store. It puts the parts of this folder together and owns what has to be
+// closed again: followers and state tables. The stores under it belong to the composition root.
+import type {
+  Access,
+  Clock,
+  Endpoint,
+  Followed,
+  Hub,
+  Log,
+  Partition,
+  Published,
+  Random,
+  RecordCursor,
+  RecordWriter,
+  Refused,
+  StateTable,
+  StateTableOptions,
+} from '../../protocols/port.ts';
+import { BatchCursor, type LogStore, type MetaStore } from '../../storage/index.ts';
+import type { DeclaredTopic, TopicDefaults } from '../config/broker-config.ts';
+import { ALLOW_ALL } from './access.ts';
+import { OneNodeCluster } from './cluster.ts';
+import { Follower, type FollowOptions } from './follower.ts';
+import { partitionOfKey } from './murmur2.ts';
+import { HubPartition } from './partition.ts';
+import { ProducerIds } from './producer-ids.ts';
+import { type HubStateTable, openStateTable } from './state-tables.ts';
+import { checkTopicConfig } from './topic-configs.ts';
+import { TopicStore } from './topic-store.ts';
+import { HubTopics } from './topics.ts';
+
+export interface HubOptions {
+  readonly store: LogStore;
+  readonly metaStore: MetaStore;
+  readonly nodeId: number;
+  readonly rack: string | undefined;
+  readonly topics: TopicDefaults;
+  readonly declaredTopics: readonly DeclaredTopic[];
+  /** Listener name → the address that clients are told. */
+  readonly advertised: ReadonlyMap<string, Endpoint>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** Why a hub could not be opened, in a sentence for whoever configures it. */
+export class HubError extends Error {
+  readonly code: 'topic-config' | 'declared-topic';
+
+  constructor(code: 'topic-config' | 'declared-topic', message: string) {
+    super(message);
+    this.name = 'HubError';
+    this.code = code;
+  }
+}
+
+/** Loads the topics, opens their logs and makes the declared ones. Throws HubError, StorageError. */
+export async function openHub(options: HubOptions): Promise<LocalHub> {
+  const { topics: defaults, clock, random, log, metaStore, store, nodeId } = options;
+  const defaultConfig = defaults.config;
+  const problem = checkTopicConfig(defaultConfig, false);
+  if (problem !== undefined) throw new HubError('topic-config', `[topics] config: ${problem}`);
+  const topicStore = new TopicStore({ metaStore, store, nodeId, clock, log, defaultConfig });
+  const loaded = await topicStore.load();
+  const topics = new HubTopics({ topicStore, defaults, defaultConfig, random, clock, log }, loaded);
+  for (const declared of options.declaredTopics) await declareTopic(topics, declared, log);
+  const cluster = new OneNodeCluster({
+    clusterId: store.identity.clusterId,
+    nodeId,
+    rack: options.rack,
+    topics,
+    producerIds: new ProducerIds(metaStore),
+    advertised: options.advertised,
+  });
+  return new LocalHub({ topics, cluster, clock, random, log, statePartitions: defaults.statePartitions });
+}
+
+export class LocalHub implements Hub {
+  readonly topics: HubTopics;
+  readonly cluster: OneNodeCluster;
+  readonly access: Access = ALLOW_ALL;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly #statePartitions: number;
+  readonly #followers = new Set<Follower>();
+  readonly #tables: HubStateTable[] = [];
+
+  constructor(options: {
+    readonly topics: HubTopics;
+    readonly cluster: OneNodeCluster;
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly log: Log;
+    readonly statePartitions: number;
+  }) {
+    this.topics = options.topics;
+    this.cluster = options.cluster;
+    this.clock = options.clock;
+    this.random = options.random;
+    this.log = options.log;
+    this.#statePartitions = options.statePartitions;
+  }
+
+  cursor(): RecordCursor {
+    return new BatchCursor();
+  }
+
+  partitionFor(key: Uint8Array, partitions: number): number {
+    return partitionOfKey(key, partitions);
+  }
+
+  publish(partition: Partition, fill: (writer: RecordWriter) => void): Promise<Published | Refused> {
+    return ours(partition).publish(fill);
+  }
+
+  follow(partition: Partition, options: FollowOptions): Followed {
+    const follower = new Follower(ours(partition), options, {
+      clock: this.clock,
+      log: this.log,
+      onClosed: (closed) => this.#followers.delete(closed),
+    });
+    this.#followers.add(follower);
+    return follower;
+  }
+
+  async stateTable(options: StateTableOptions): Promise<StateTable> {
+    const topic = await this.topics.ensureInternal(options.topic, this.#statePartitions, {
+      'cleanup.policy': 'compact',
+    });
+    if ('error' in topic) throw new Error(`state topic ${options.topic}: ${topic.message}`);
+    const table = await openStateTable(topic, options, this);
+    this.#tables.push(table);
+    return table;
+  }
+
+  /** What keeps the hub from serving all that it holds, a phrase each; empty when nothing does. */
+  faults(): readonly string[] {
+    const unopened = this.topics
+      .list()
+      .flatMap((topic) => topic.partitions)
+      .filter((partition) => partition.log === undefined)
+      .map((partition) => `partition ${partition.name} could not be opened`);
+    const failed = this.topics
+      .list()
+      .flatMap((topic) => topic.partitions)
+      .filter((partition) => partition.log?.failed !== undefined)
+      .map((partition) => `partition ${partition.name} takes no appends: ${partition.log?.failed?.message}`);
+    const notServing = this.#tables.flatMap((table) => table.notServing());
+    return [...unopened, ...failed, ...notServing.map((name) => `state ${name} is not served`)];
+  }
+
+  /** Followers hear nothing more, state tables refuse writes. The stores stay open. Idempotent. */
+  close(): void {
+    for (const follower of this.#followers) follower.close();
+    for (const table of this.#tables) table.close();
+    this.#tables.length = 0;
+  }
+}
+
+async function declareTopic(topics: HubTopics, declared: DeclaredTopic, log: Log): Promise<void> {
+  const { name, partitions, config } = declared;
+  const existing = topics.get(name);
+  if (existing === undefined) {
+    const made = await topics.create({ name, partitions, replicationFactor: -1, config });
+    if ('error' in made) throw new HubError('declared-topic', `[[topic]] "${name}": ${made.message}`);
+  } else if (partitions !== -1 && existing.partitions.length !== partitions) {
+    // The configuration makes topics and never changes them.
+    const found = existing.partitions.length;
+    log.warn('declared-topic-differs', { topic: name, declaredPartitions: partitions, partitions: found });
+  }
+}
+
+/** Every partition comes from this hub's `topics`; the port only hides what it is. */
+function ours(partition: Partition): HubPartition {
+  if (partition instanceof HubPartition) return partition;
+  throw new Error(`${partition.topic}-${partition.partition} is not a partition of this hub`);
+}

@@ -1,0 +1,23 @@
+// The hub's bounds: each number has its unit and its reason here.
+
+/** One batch at most, as it is stored. Far above what front ends take, far below what the store can hold. */
+export const BATCH_BYTES_MAX = 256 * 1024 * 1024;
+
+/** Partitions of all topics together: each costs a handle, an entry in the MetaStore and a folder. */
+export const PARTITIONS_MAX = 200_000;
+
+/** Partitions that are opened at the same time: enough to keep the disk busy, few enough to keep memory small. */
+export const OPENING_MAX = 32;
+
+/** Producer ids taken from the MetaStore at a time; a restart loses what is left of a block. */
+export const PRODUCER_ID_BLOCK = 1000;
+
+/** Stored bytes that a follower is handed at once unless it asks for less or more. */
+export const FOLLOW_BYTES = 1024 * 1024;
+
+/** Ranges that a follower handles before others get their turn: reads from memory would never pause. */
+export const FOLLOW_RANGES_PER_TURN = 16;
+
+/** A follower whose read failed tries again after the first delay, then twice as long, up to the last. */
+export const FOLLOW_RETRY_DELAY_MIN_MS = 1000;
+export const FOLLOW_RETRY_DELAY_MAX_MS = 30_000;

@@ -1,0 +1,38 @@
+// The one table from the store's errors to what the port says of them.
+import type { ReadRefusal, Refusal, Refused } from '../../protocols/port.ts';
+import type { StorageError, StorageErrorCode } from '../../storage/index.ts';
+
+interface Meaning {
+  readonly append: Refusal;
+  readonly read: ReadRefusal;
+}
+
+const MEANINGS: Readonly<Record<StorageErrorCode, Meaning>> = {
+  'offset-out-of-range': { append: 'storage', read: 'offset-out-of-range' },
+  corrupt: { append: 'storage', read: 'storage' },
+  'fenced-epoch': { append: 'fenced-epoch', read: 'storage' },
+  'unknown-epoch': { append: 'unknown-epoch', read: 'storage' },
+  sticky: { append: 'storage', read: 'storage' },
+  // Nothing was appended: a client that tries again later is served.
+  busy: { append: 'timeout', read: 'storage' },
+  io: { append: 'storage', read: 'storage' },
+  'disk-full': { append: 'disk-full', read: 'storage' },
+  locked: { append: 'storage', read: 'storage' },
+  'data-directory': { append: 'storage', read: 'storage' },
+  format: { append: 'storage', read: 'storage' },
+  // The log is closed when this node stops leading it, or stops altogether: ask again who leads.
+  closed: { append: 'not-leader', read: 'not-leader' },
+  deleted: { append: 'unknown-topic', read: 'unknown-topic' },
+  'record-too-large': { append: 'too-large', read: 'storage' },
+};
+
+export function refusalOf(error: StorageError): Refused {
+  return { refused: MEANINGS[error.code].append, message: error.message };
+}
+
+export function readRefusalOf(error: StorageError): {
+  readonly refused: ReadRefusal;
+  readonly message: string;
+} {
+  return { refused: MEANINGS[error.code].read, message: error.message };
+}

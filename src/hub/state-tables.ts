@@ -1,0 +1,85 @@
+// State tables of the front ends: each on an internal compacted topic, its partitions loaded from their logs and
+// woken when these advance.
+import type {
+  Clock,
+  Log,
+  Refused,
+  StatePartitionState,
+  StateRecord,
+  StateTable,
+  StateTableOptions,
+} from '../../protocols/port.ts';
+import { StateTable as StoredTable } from '../../storage/index.ts';
+import { partitionOfKey } from './murmur2.ts';
+import { refusalOf } from './refusals.ts';
+import type { HubTopic } from './topic.ts';
+
+/** A state table over the topic's logs. Resolves when each partition has been replayed, or could not be. */
+export async function openStateTable(
+  topic: HubTopic,
+  options: StateTableOptions,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): Promise<HubStateTable> {
+  const { apply, onState } = options;
+  const table = new StoredTable({
+    name: topic.name,
+    partitions: topic.partitions.length,
+    clock,
+    log,
+    apply,
+    ...(onState === undefined ? {} : { onState }),
+  });
+  const stopListening = topic.partitions.map((each) => each.onAdvance(() => table.advance(each.partition)));
+  await Promise.all(
+    topic.partitions.map(async (each) => {
+      if (each.log === undefined) return; // said when it could not be opened; its state stays `gone`
+      try {
+        await table.load(each.partition, each.log);
+      } catch (error) {
+        // The other partitions serve; this one's clients are told that its coordinator is not here.
+        log.error('state-not-loaded', { table: each.name, error });
+      }
+    }),
+  );
+  return new HubStateTable(topic.name, topic.partitions.length, table, stopListening);
+}
+
+export class HubStateTable implements StateTable {
+  readonly topic: string;
+  readonly partitions: number;
+  readonly #table: StoredTable;
+  readonly #stopListening: readonly (() => void)[];
+
+  constructor(topic: string, partitions: number, table: StoredTable, stopListening: readonly (() => void)[]) {
+    this.topic = topic;
+    this.partitions = partitions;
+    this.#table = table;
+    this.#stopListening = stopListening;
+  }
+
+  partitionOf(id: string): number {
+    return partitionOfKey(Buffer.from(id, 'utf8'), this.partitions);
+  }
+
+  stateOf(partition: number): StatePartitionState {
+    return this.#table.stateOf(partition);
+  }
+
+  async write(partition: number, records: readonly StateRecord[]): Promise<undefined | Refused> {
+    const error = await this.#table.write(partition, records);
+    return error === undefined ? undefined : refusalOf(error);
+  }
+
+  /** Names of the partitions that do not serve. */
+  notServing(): readonly string[] {
+    const partitions = Array.from({ length: this.partitions }, (_, partition) => partition);
+    return partitions
+      .filter((partition) => this.stateOf(partition) !== 'serving')
+      .map((partition) => `${this.topic}-${partition}`);
+  }
+
+  close(): void {
+    for (const stop of this.#stopListening) stop();
+    for (let partition = 0; partition < this.partitions; partition++) this.#table.unload(partition);
+  }
+}

@@ -1,0 +1,212 @@
+// Topics between the MetaStore and the files: loading them at the start, opening their logs, deleting them. A
+// deletion is decided in the MetaStore first and ends there last, so whatever a crash interrupts goes on.
+import type { TopicError } from '../../protocols/port.ts';
+import { type LogStore, type MetaStore, StorageError, type TransactResult } from '../../storage/index.ts';
+import { forEachConcurrently } from './concurrently.ts';
+import { OPENING_MAX } from './limits.ts';
+import type { HubPartition } from './partition.ts';
+import { type HubTopic, makeTopic, type TopicSurroundings } from './topic.ts';
+import {
+  LEADERS_PREFIX,
+  type Leadership,
+  leadersKeyOf,
+  readLeadersEntry,
+  readTopicEntry,
+  type StoredTopic,
+  TOPIC_PREFIX,
+  type TopicRecord,
+  topicKeyOf,
+} from './topic-records.ts';
+
+const LOG_ID_COUNTER = 'log-id';
+
+export interface TopicStoreOptions extends TopicSurroundings {
+  readonly metaStore: MetaStore;
+  readonly store: LogStore;
+  readonly nodeId: number;
+}
+
+/** Leaders of one topic as stored: `revision` undefined when the entry is missing. */
+interface StoredLeaders {
+  readonly revision: number | undefined;
+  readonly leaders: readonly Leadership[];
+}
+
+export class TopicStore {
+  readonly #options: TopicStoreOptions;
+
+  constructor(options: TopicStoreOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Finishes deletions that were interrupted, raises the leader epoch of every partition in one transaction and
+   * opens the logs. A partition that does not open stays behind and says why. Throws when the MetaStore cannot
+   * be read or does not take the epochs: nothing may be appended then.
+   */
+  async load(): Promise<readonly HubTopic[]> {
+    const stored = (await this.#options.metaStore.list(TOPIC_PREFIX)).map(readTopicEntry);
+    const deleting = stored.filter(({ record }) => record.state === 'deleting');
+    await forEachConcurrently(deleting, OPENING_MAX, async ({ name, record }) => {
+      await this.finishDeletion(name, record);
+    });
+    const live = stored.filter(({ record }) => record.state === 'live');
+    const topics = await this.#raiseEpochs(live);
+    await this.#openAll(topics);
+    return topics;
+  }
+
+  /** Makes the topic: in the MetaStore, then its files. Nothing is left of it when it fails, now or later. */
+  async create(name: string, record: TopicRecord): Promise<HubTopic | TopicError> {
+    const leaders = record.logIds.map(() => ({ nodeId: this.#options.nodeId, leaderEpoch: 0 }));
+    const result = await this.#options.metaStore.transact({
+      if: [{ key: topicKeyOf(name), absent: true }],
+      put: [
+        { key: topicKeyOf(name), value: record },
+        { key: leadersKeyOf(record.topicId), value: leaders },
+      ],
+    });
+    if (result.outcome !== 'applied') return topicErrorOf(result, `create topic ${name}`);
+    const topic = makeTopic(name, result.revision, record, leaders.map(epochOf), this.#options);
+    await this.#openAll([topic]);
+    const unopened = topic.partitions.find((partition) => partition.log === undefined);
+    if (unopened === undefined) return topic;
+    await this.delete(topic);
+    return { error: 'storage', message: `${unopened.name} could not be made` };
+  }
+
+  /** Decides the deletion and carries it out. Once decided, the handles are dead whatever happens to the files. */
+  async delete(topic: HubTopic): Promise<undefined | TopicError> {
+    const error = await this.markDeleting(topic);
+    if (error !== undefined) return error;
+    return this.finishDeletion(topic.name, topic.record);
+  }
+
+  /** The decision alone. */
+  async markDeleting({ name, record, revision, partitions }: HubTopic): Promise<undefined | TopicError> {
+    const result = await this.#options.metaStore.transact({
+      if: [{ key: topicKeyOf(name), revision }],
+      put: [{ key: topicKeyOf(name), value: { ...record, state: 'deleting' } satisfies TopicRecord }],
+    });
+    if (result.outcome !== 'applied') return topicErrorOf(result, `delete topic ${name}`);
+    for (const partition of partitions) partition.markDeleted();
+    return undefined;
+  }
+
+  /** Deletes the files, then the record. What fails is tried again at the next start or creation. */
+  async finishDeletion(name: string, record: TopicRecord): Promise<undefined | TopicError> {
+    const { metaStore, store, log } = this.#options;
+    try {
+      await store.deleteTopic(name, record.topicId);
+    } catch (error) {
+      log.error('topic-files-not-deleted', { topic: name, topicId: record.topicId, error });
+      return { error: 'storage', message: `the files of topic ${name} could not be deleted` };
+    }
+    const result = await metaStore.transact({ delete: [topicKeyOf(name), leadersKeyOf(record.topicId)] });
+    return result.outcome === 'applied' ? undefined : topicErrorOf(result, `delete topic ${name}`);
+  }
+
+  /** The topic's record in the MetaStore, when a deletion has not come to its end. */
+  async interruptedDeletion(name: string): Promise<TopicRecord | undefined> {
+    const entry = await this.#options.metaStore.get(topicKeyOf(name));
+    const record = entry === undefined ? undefined : readTopicEntry(entry).record;
+    return record?.state === 'deleting' ? record : undefined;
+  }
+
+  /** As many log ids that no partition ever had. Throws StorageError. */
+  async allocateLogIds(count: number): Promise<readonly number[]> {
+    const first = await this.#options.metaStore.allocate(LOG_ID_COUNTER, count);
+    return Array.from({ length: count }, (_, index) => first + index);
+  }
+
+  async #raiseEpochs(stored: readonly StoredTopic[]): Promise<readonly HubTopic[]> {
+    const { metaStore, nodeId } = this.#options;
+    if (stored.length === 0) return [];
+    const storedLeaders = await this.#storedLeaders();
+    const diskEpochs = await this.#diskEpochs(stored);
+    const raised = stored.map(({ record }, index): readonly Leadership[] => {
+      const before = storedLeaders.get(leadersKeyOf(record.topicId))?.leaders;
+      const epochOfPartition = (partition: number) =>
+        Math.max(before?.[partition]?.leaderEpoch ?? 0, diskEpochs[index]![partition]!) + 1;
+      return record.logIds.map((_, partition) => ({ nodeId, leaderEpoch: epochOfPartition(partition) }));
+    });
+    const result = await metaStore.transact({
+      if: stored.map(({ record }) => {
+        const key = leadersKeyOf(record.topicId);
+        const revision = storedLeaders.get(key)?.revision;
+        return revision === undefined ? { key, absent: true } : { key, revision };
+      }),
+      put: stored.map(({ record }, index) => ({ key: leadersKeyOf(record.topicId), value: raised[index] })),
+    });
+    if (result.outcome === 'unknown') throw result.cause;
+    if (result.outcome === 'refused')
+      throw new Error(`leaders changed while they were raised: ${result.key}`);
+    return stored.map(({ name, revision, record }, index) =>
+      makeTopic(name, revision, record, raised[index]!.map(epochOf), this.#options),
+    );
+  }
+
+  async #storedLeaders(): Promise<ReadonlyMap<string, StoredLeaders>> {
+    const entries = await this.#options.metaStore.list(LEADERS_PREFIX);
+    return new Map(
+      entries.map((entry) => [entry.key, { revision: entry.revision, leaders: readLeadersEntry(entry) }]),
+    );
+  }
+
+  /** Of each topic, of each partition, the highest epoch found on disk. */
+  async #diskEpochs(stored: readonly StoredTopic[]): Promise<readonly (readonly number[])[]> {
+    const { store, log } = this.#options;
+    const epochs = stored.map(({ record }) => record.logIds.map(() => 0));
+    const all = stored.flatMap((topic, index) =>
+      topic.record.logIds.map((_, partition) => ({ topic, index, partition })),
+    );
+    await forEachConcurrently(all, OPENING_MAX, async ({ topic, index, partition }) => {
+      try {
+        epochs[index]![partition] = await store.diskLeaderEpoch(topic.name, topic.record.topicId, partition);
+      } catch (error) {
+        // The log will not open with an epoch that is too low, and then says so itself.
+        log.warn('disk-epoch-unknown', { partition: `${topic.name}-${partition}`, error });
+      }
+    });
+    return epochs;
+  }
+
+  async #openAll(topics: readonly HubTopic[]): Promise<void> {
+    const all = topics.flatMap((topic) => topic.partitions.map((partition) => ({ topic, partition })));
+    await forEachConcurrently(all, OPENING_MAX, ({ topic, partition }) => this.#open(topic, partition));
+  }
+
+  async #open(topic: HubTopic, partition: HubPartition): Promise<void> {
+    const { store, log } = this.#options;
+    try {
+      const partitionLog = await store.openPartition({
+        topic: topic.name,
+        topicId: topic.topicId,
+        partition: partition.partition,
+        logId: topic.record.logIds[partition.partition]!,
+        leaderEpoch: partition.leaderEpoch,
+        segmentBytes: topic.config.segmentBytes,
+      });
+      partition.open(partitionLog);
+    } catch (error) {
+      // One bad partition never stops the others: it answers with this error until it is repaired.
+      log.error('partition-not-opened', { partition: partition.name, error });
+      partition.failToOpen(asStorageError(error));
+    }
+  }
+}
+
+function epochOf(leadership: Leadership): number {
+  return leadership.leaderEpoch;
+}
+
+function asStorageError(error: unknown): StorageError {
+  return error instanceof StorageError ? error : new StorageError('io', 'unexpected error', error);
+}
+
+function topicErrorOf(result: Exclude<TransactResult, { outcome: 'applied' }>, doing: string): TopicError {
+  if (result.outcome === 'refused') {
+    return { error: 'conflict', message: `could not ${doing}: it was changed at the same time` };
+  }
+  return { error: 'unknown-outcome', message: `could not ${doing}: ${result.cause.message}` };
+}
