@@ -1,0 +1,278 @@
+// Owns the groups of this node: hands each request to the group functions, and carries out what they ask for:
+// answers, timers, records. Between a decision and its effects there is no await.
+
+import type { Hub, Timer } from '../../port.ts';
+import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
+import {
+  type Effect,
+  type GroupSettings,
+  type JoinAnswer,
+  type RecordPurpose,
+  refuseJoin,
+  refuseSync,
+  type SyncAnswer,
+  type TimerKey,
+  type Turn,
+} from './effects.ts';
+import type { Group, JoinRequest } from './group.ts';
+import { type GroupEntry, GroupStore, isUsed } from './group-store.ts';
+import { joinGroup } from './join.ts';
+import { heartbeat, type Leaver, leaveGroup, type MemberClaim } from './membership.ts';
+import { joinTimerFired, memberTimerFired, startSession, syncTimerFired } from './rebalance.ts';
+import { encodeGroup } from './state-records.ts';
+import { groupNotRecorded, groupRecorded, type SyncRequest, syncGroup } from './sync.ts';
+
+export interface CoordinatorSettings extends GroupSettings {
+  readonly groupsMax: number;
+  /** What one member may send as metadata, and one leader as the assignments of all. */
+  readonly memberBytesMax: number;
+  readonly assignmentBytesMax: number;
+}
+
+const MEMBER_TIMER_PREFIX = 'member ';
+
+export class GroupCoordinator {
+  readonly #hub: Hub;
+  readonly #settings: CoordinatorSettings;
+  #store!: GroupStore; // set by `open` before anyone has the coordinator
+  readonly #timers = new Map<GroupEntry, Map<TimerKey, Timer>>();
+  readonly #joins = new Map<number, (answer: JoinAnswer) => void>();
+  readonly #syncs = new Map<number, (answer: SyncAnswer) => void>();
+  #lastTicket = 0;
+  #isDraining = false;
+
+  private constructor(hub: Hub, settings: CoordinatorSettings) {
+    this.#hub = hub;
+    this.#settings = settings;
+  }
+
+  static async open(hub: Hub, settings: CoordinatorSettings): Promise<GroupCoordinator> {
+    const coordinator = new GroupCoordinator(hub, settings);
+    coordinator.#store = await GroupStore.open(hub, {
+      serving: (entry) => coordinator.#serve(entry),
+      dropped: (entry) => coordinator.#disown(entry),
+    });
+    return coordinator;
+  }
+
+  get store(): GroupStore {
+    return this.#store;
+  }
+
+  /** A new id for a member: the client's name for people, a uuid for uniqueness. */
+  newMemberId(prefix: string): string {
+    return `${prefix.slice(0, 200)}-${this.#hub.random.uuid()}`;
+  }
+
+  join(groupId: string, request: JoinRequest): Promise<JoinAnswer> {
+    return new Promise((resolve) => {
+      const refuse = (code: ErrorCode): void => {
+        const turn = this.#turn();
+        refuseJoin(turn, this.#ticket(this.#joins, resolve), code, request.memberId);
+        this.#carryOut(undefined, turn.effects);
+      };
+      const fault = this.#joinFault(groupId, request);
+      if (fault !== ERROR_CODES.NONE) return refuse(fault);
+      // Only a member without an id makes a group; one that has an id was in a group that is gone.
+      const entry = this.#store.get(groupId) ?? (request.memberId === '' ? this.create(groupId) : undefined);
+      if (entry === undefined)
+        return refuse(request.memberId === '' ? ERROR_CODES.POLICY_VIOLATION : ERROR_CODES.UNKNOWN_MEMBER_ID);
+      this.#act(entry, (turn) => joinGroup(entry.group, request, this.#ticket(this.#joins, resolve), turn));
+    });
+  }
+
+  #joinFault(groupId: string, request: JoinRequest): ErrorCode {
+    const availability = this.availability(groupId);
+    if (availability !== ERROR_CODES.NONE) return availability;
+    const { minSessionTimeoutMs, maxSessionTimeoutMs, memberBytesMax } = this.#settings;
+    if (request.sessionTimeoutMs < minSessionTimeoutMs || request.sessionTimeoutMs > maxSessionTimeoutMs)
+      return ERROR_CODES.INVALID_SESSION_TIMEOUT;
+    const memberBytes = request.protocols.reduce(
+      (sum, { name, metadata }) => sum + name.length + metadata.length,
+      0,
+    );
+    return memberBytes > memberBytesMax ? ERROR_CODES.MESSAGE_TOO_LARGE : ERROR_CODES.NONE;
+  }
+
+  sync(groupId: string, request: SyncRequest): Promise<SyncAnswer> {
+    return new Promise((resolve) => {
+      const fault = this.#syncFault(groupId, request);
+      const entry = this.#store.get(groupId);
+      if (fault === ERROR_CODES.NONE && entry !== undefined) {
+        this.#act(entry, (turn) => syncGroup(entry.group, request, this.#ticket(this.#syncs, resolve), turn));
+        return;
+      }
+      const turn = this.#turn();
+      const code = fault === ERROR_CODES.NONE ? ERROR_CODES.UNKNOWN_MEMBER_ID : fault;
+      refuseSync(turn, this.#ticket(this.#syncs, resolve), code);
+      this.#carryOut(undefined, turn.effects);
+    });
+  }
+
+  #syncFault(groupId: string, request: SyncRequest): ErrorCode {
+    const availability = this.availability(groupId);
+    if (availability !== ERROR_CODES.NONE) return availability;
+    let assignmentBytes = 0;
+    for (const assignment of request.assignments.values()) assignmentBytes += assignment.length;
+    return assignmentBytes > this.#settings.assignmentBytesMax
+      ? ERROR_CODES.MESSAGE_TOO_LARGE
+      : ERROR_CODES.NONE;
+  }
+
+  heartbeat(groupId: string, claim: MemberClaim): ErrorCode {
+    const availability = this.availability(groupId);
+    if (availability !== ERROR_CODES.NONE) return availability;
+    const entry = this.#store.get(groupId);
+    if (entry === undefined) return ERROR_CODES.UNKNOWN_MEMBER_ID;
+    return this.#act(entry, (turn) => heartbeat(entry.group, claim, turn));
+  }
+
+  /** A code for the whole request, or one per leaver. */
+  leave(groupId: string, leavers: readonly Leaver[]): ErrorCode | readonly ErrorCode[] {
+    const availability = this.availability(groupId);
+    if (availability !== ERROR_CODES.NONE) return availability;
+    const entry = this.#store.get(groupId);
+    if (entry === undefined) return leavers.map(() => ERROR_CODES.UNKNOWN_MEMBER_ID);
+    return this.#act(entry, (turn) => leaveGroup(entry.group, leavers, turn));
+  }
+
+  availability(groupId: string): ErrorCode {
+    return this.#isDraining ? ERROR_CODES.NOT_COORDINATOR : this.#store.availability(groupId);
+  }
+
+  /** Undefined when there are as many groups as there may be. */
+  create(groupId: string): GroupEntry | undefined {
+    if (this.#store.size < this.#settings.groupsMax) return this.#store.create(groupId);
+    this.#hub.log.warn('group not made: too many groups', { group: groupId, max: this.#settings.groupsMax });
+    return undefined;
+  }
+
+  /** Decides something about a group and carries out what follows from it. */
+  act<Result>(entry: GroupEntry, decide: (group: Group, turn: Turn) => Result): Result {
+    return this.#act(entry, (turn) => decide(entry.group, turn));
+  }
+
+  /** Members that wait are told to look for the coordinator again; from now on nobody is served. */
+  drain(): void {
+    this.#isDraining = true;
+    const turn = this.#turn();
+    for (const ticket of this.#joins.keys()) refuseJoin(turn, ticket, ERROR_CODES.NOT_COORDINATOR, '');
+    for (const ticket of this.#syncs.keys()) refuseSync(turn, ticket, ERROR_CODES.NOT_COORDINATOR);
+    this.#carryOut(undefined, turn.effects);
+    this.close();
+  }
+
+  close(): void {
+    for (const timers of this.#timers.values()) for (const timer of timers.values()) timer.cancel();
+    this.#timers.clear();
+  }
+
+  #turn(): Turn {
+    return { nowMs: this.#hub.clock.now(), settings: this.#settings, effects: [] };
+  }
+
+  #ticket<Answer>(waiting: Map<number, (answer: Answer) => void>, resolve: (answer: Answer) => void): number {
+    const ticket = ++this.#lastTicket;
+    waiting.set(ticket, resolve);
+    return ticket;
+  }
+
+  #act<Result>(entry: GroupEntry, decide: (turn: Turn) => Result): Result {
+    const turn = this.#turn();
+    const result = decide(turn);
+    this.#carryOut(entry, turn.effects);
+    this.forgetIfUnused(entry);
+    return result;
+  }
+
+  forgetIfUnused(entry: GroupEntry): void {
+    if (!isUsed(entry) && this.#store.get(entry.group.groupId) === entry) this.#store.forget(entry);
+  }
+
+  #carryOut(entry: GroupEntry | undefined, effects: readonly Effect[]): void {
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case 'join-answer':
+          this.#joins.get(effect.ticket)?.(effect.answer);
+          this.#joins.delete(effect.ticket);
+          break;
+        case 'sync-answer':
+          this.#syncs.get(effect.ticket)?.(effect.answer);
+          this.#syncs.delete(effect.ticket);
+          break;
+        case 'set-timer':
+          if (entry !== undefined) this.#setTimer(entry, effect.key, effect.delayMs);
+          break;
+        case 'clear-timer':
+          if (entry !== undefined) this.#clearTimer(entry, effect.key);
+          break;
+        case 'record':
+          if (entry !== undefined) void this.#record(entry, effect.record, effect.purpose);
+          break;
+        default:
+          effect satisfies never;
+      }
+    }
+  }
+
+  async #record(
+    entry: GroupEntry,
+    record: Parameters<typeof groupRecorded>[1],
+    purpose: RecordPurpose,
+  ): Promise<void> {
+    const { group } = entry;
+    entry.recordsInFlight++;
+    const code = await this.#store.write(entry, [encodeGroup(group.groupId, record)]);
+    entry.recordsInFlight--;
+    if (this.#store.get(group.groupId) !== entry || this.#isDraining) return;
+    this.#act(entry, (turn) => {
+      if (code === ERROR_CODES.NONE) groupRecorded(group, record, purpose, turn);
+      else groupNotRecorded(group, record, purpose, code, turn);
+    });
+  }
+
+  #setTimer(entry: GroupEntry, key: TimerKey, delayMs: number): void {
+    this.#clearTimer(entry, key);
+    const timers = this.#timers.get(entry) ?? new Map<TimerKey, Timer>();
+    this.#timers.set(entry, timers);
+    const timer = this.#hub.clock.setTimer(delayMs, () => {
+      timers.delete(key);
+      this.#act(entry, (turn) => timerFired(entry.group, key, turn));
+    });
+    timers.set(key, timer);
+  }
+
+  #clearTimer(entry: GroupEntry, key: TimerKey): void {
+    const timers = this.#timers.get(entry);
+    timers?.get(key)?.cancel();
+    timers?.delete(key);
+  }
+
+  /** After a restart members are given their whole session to say that they are still there. */
+  #serve(entry: GroupEntry): void {
+    this.#act(entry, (turn) => {
+      for (const member of entry.group.members.values()) startSession(member, turn);
+    });
+  }
+
+  #disown(entry: GroupEntry): void {
+    for (const timer of this.#timers.get(entry)?.values() ?? []) timer.cancel();
+    this.#timers.delete(entry);
+    const turn = this.#turn();
+    const { group } = entry;
+    for (const { ticket } of group.replacements.values())
+      refuseJoin(turn, ticket, ERROR_CODES.NOT_COORDINATOR, '');
+    for (const { joinTicket, syncTicket, memberId } of group.members.values()) {
+      if (joinTicket !== undefined) refuseJoin(turn, joinTicket, ERROR_CODES.NOT_COORDINATOR, memberId);
+      if (syncTicket !== undefined) refuseSync(turn, syncTicket, ERROR_CODES.NOT_COORDINATOR);
+    }
+    group.state = 'dead';
+    this.#carryOut(undefined, turn.effects);
+  }
+}
+
+function timerFired(group: Group, key: TimerKey, turn: Turn): void {
+  if (key === 'join') joinTimerFired(group, turn);
+  else if (key === 'sync') syncTimerFired(group, turn);
+  else memberTimerFired(group, key.slice(MEMBER_TIMER_PREFIX.length), turn);
+}

@@ -1,0 +1,184 @@
+// The groups of this node in memory, as the log tells them: every change that is to survive comes in through
+// `apply`, at start-up and live alike. The coordinator decides and writes; it changes no offset itself.
+
+import type { Hub, StatePartitionState, StateRecord, StateTable } from '../../port.ts';
+import { APPEND_ERROR_CODES, ERROR_CODES, type ErrorCode } from '../error-codes.ts';
+import { createGroup, type Group } from './group.ts';
+import { type CommittedOffset, decodeGroup, decodeKey, decodeOffset } from './state-records.ts';
+import { applyGroupRecord, applyGroupTombstone } from './sync.ts';
+
+export const OFFSETS_TOPIC = '__consumer_offsets';
+
+/** A group and what it committed: topic → partition → offset. */
+export interface GroupEntry {
+  readonly group: Group;
+  /** Records of the group that are being written: until they are applied the entry must stay. */
+  recordsInFlight: number;
+  readonly statePartition: number;
+  readonly offsets: Map<string, Map<number, CommittedOffset>>;
+}
+
+/** Whether anything would be lost with the entry. */
+export function isUsed({ group, offsets, recordsInFlight }: GroupEntry): boolean {
+  const isQuiet = group.state === 'empty' && group.pendingMembers.size === 0;
+  return !isQuiet || group.isRecorded || offsets.size > 0 || recordsInFlight > 0;
+}
+
+export interface GroupStoreListener {
+  /** The group of an entry is served from now on: its members' sessions begin. */
+  serving(entry: GroupEntry): void;
+  /** The entry is no longer this node's, or no longer a group; nobody is to be told anything in its name. */
+  dropped(entry: GroupEntry): void;
+}
+
+export class GroupStore {
+  readonly #hub: Hub;
+  readonly #listener: GroupStoreListener;
+  readonly #entries = new Map<string, GroupEntry>();
+  #table: StateTable | undefined;
+
+  private constructor(hub: Hub, listener: GroupStoreListener) {
+    this.#hub = hub;
+    this.#listener = listener;
+  }
+
+  /** Resolves once the state topic is replayed. */
+  static async open(hub: Hub, listener: GroupStoreListener): Promise<GroupStore> {
+    const store = new GroupStore(hub, listener);
+    store.#table = await hub.stateTable({
+      topic: OFFSETS_TOPIC,
+      apply: (partition, key, value) => store.#apply(partition, key, value),
+      onState: (partition, state) => store.#partitionIs(partition, state),
+    });
+    for (const entry of store.#entries.values()) listener.serving(entry);
+    return store;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  entries(): IterableIterator<GroupEntry> {
+    return this.#entries.values();
+  }
+
+  get(groupId: string): GroupEntry | undefined {
+    return this.#entries.get(groupId);
+  }
+
+  /** 14 while the group's state is read, 16 when it is another node's, else 0. */
+  availability(groupId: string): ErrorCode {
+    const table = this.#opened();
+    const state = table.stateOf(table.partitionOf(groupId));
+    if (state === 'serving') return ERROR_CODES.NONE;
+    return state === 'loading' ? ERROR_CODES.COORDINATOR_LOAD_IN_PROGRESS : ERROR_CODES.NOT_COORDINATOR;
+  }
+
+  create(groupId: string): GroupEntry {
+    return this.#createAt(groupId, this.#opened().partitionOf(groupId));
+  }
+
+  /** Forgets an entry that nothing was written of. */
+  forget(entry: GroupEntry): void {
+    this.#entries.delete(entry.group.groupId);
+    this.#listener.dropped(entry);
+  }
+
+  /** On disk and applied when it resolves with 0; all records or none. Never rejects. */
+  async write(entry: GroupEntry, records: readonly StateRecord[]): Promise<ErrorCode> {
+    const refused = await this.#opened().write(entry.statePartition, records);
+    if (refused === undefined) return ERROR_CODES.NONE;
+    this.#hub.log.warn('group state not written', {
+      group: entry.group.groupId,
+      refused: refused.refused,
+      reason: refused.message,
+    });
+    return coordinatorCode(APPEND_ERROR_CODES[refused.refused]);
+  }
+
+  #opened(): StateTable {
+    // `open` alone gives out a store, and only after the table is there.
+    if (this.#table === undefined) throw new Error('the group store is not open');
+    return this.#table;
+  }
+
+  #createAt(groupId: string, statePartition: number): GroupEntry {
+    const entry: GroupEntry = {
+      group: createGroup(groupId, this.#hub.clock.now()),
+      recordsInFlight: 0,
+      statePartition,
+      offsets: new Map(),
+    };
+    this.#entries.set(groupId, entry);
+    return entry;
+  }
+
+  #apply(partition: number, keyBytes: Buffer, value: Buffer | null): void {
+    const key = decodeKey(keyBytes);
+    if (key === undefined) {
+      this.#hub.log.warn('group state record of an unknown kind', { topic: OFFSETS_TOPIC, partition });
+      return;
+    }
+    if (key.kind === 'group') this.#applyGroup(partition, key.groupId, value);
+    else this.#applyOffset(partition, key.groupId, key.topic, key.partition, value);
+  }
+
+  #applyGroup(statePartition: number, groupId: string, value: Buffer | null): void {
+    const entry = this.#entries.get(groupId);
+    if (value === null) {
+      if (entry === undefined) return;
+      applyGroupTombstone(entry.group, this.#hub.clock.now());
+      if (!isUsed(entry)) this.forget(entry);
+      return;
+    }
+    const record = decodeGroup(value);
+    if (record === undefined) {
+      this.#hub.log.error('group record not readable', { group: groupId, topic: OFFSETS_TOPIC });
+      return;
+    }
+    const { group } = entry ?? this.#createAt(groupId, statePartition);
+    applyGroupRecord(group, record, this.#hub.clock.now());
+  }
+
+  #applyOffset(
+    statePartition: number,
+    groupId: string,
+    topic: string,
+    partition: number,
+    value: Buffer | null,
+  ): void {
+    const committed = value === null ? undefined : decodeOffset(value);
+    const entry = this.#entries.get(groupId);
+    if (committed === undefined) {
+      const ofTopic = entry?.offsets.get(topic);
+      ofTopic?.delete(partition);
+      if (ofTopic?.size === 0) entry?.offsets.delete(topic);
+      return;
+    }
+    const { offsets } = entry ?? this.#createAt(groupId, statePartition);
+    const ofTopic = offsets.get(topic);
+    if (ofTopic === undefined) offsets.set(topic, new Map([[partition, committed]]));
+    else ofTopic.set(partition, committed);
+  }
+
+  #partitionIs(partition: number, state: StatePartitionState): void {
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.statePartition !== partition) continue;
+      if (state === 'gone') this.forget(entry);
+      else if (state === 'serving' && this.#table !== undefined) this.#listener.serving(entry);
+    }
+  }
+}
+
+/** What a member is told when its group's record could not be written (as Kafka's coordinator). */
+function coordinatorCode(code: ErrorCode): ErrorCode {
+  switch (code) {
+    case ERROR_CODES.NOT_LEADER_OR_FOLLOWER:
+    case ERROR_CODES.FENCED_LEADER_EPOCH:
+      return ERROR_CODES.NOT_COORDINATOR;
+    case ERROR_CODES.MESSAGE_TOO_LARGE:
+      return ERROR_CODES.INVALID_COMMIT_OFFSET_SIZE;
+    default:
+      return ERROR_CODES.COORDINATOR_NOT_AVAILABLE;
+  }
+}

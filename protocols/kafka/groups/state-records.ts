@@ -1,0 +1,191 @@
+// What is written to `__consumer_offsets`, in Kafka's own formats, so that its tools read our topic: a key is an
+// int16 that names its kind, then its fields; a value is an int16 version, then its fields; null = gone.
+//
+//   key 1  group, topic, partition   value 4  offset, leader epoch, metadata, commit time; topic id (tag 0)
+//   key 2  group                     value 3  protocol type, generation, protocol, leader, time, members
+//
+// Values of versions 0–4 are read. A record of another kind or that does not decode is nobody's: `undefined`.
+
+import type { StateRecord } from '../../port.ts';
+import { WireError } from '../wire/errors.ts';
+import { array, bytes, int32, int64, string, uuid } from '../wire/fields.ts';
+import { type Message, message } from '../wire/message.ts';
+import { WireReader } from '../wire/reader.ts';
+import type { Fields, StructInput } from '../wire/schema.ts';
+import { WireWriter } from '../wire/writer.ts';
+import type { GroupRecord } from './effects.ts';
+
+const OFFSET_KEY = 1;
+const OFFSET_KEY_OLD = 0;
+const GROUP_KEY = 2;
+const OFFSET_VALUE_VERSION = 4;
+const GROUP_VALUE_VERSION = 3;
+
+const OffsetKey = message(
+  'OffsetCommitKey',
+  { versions: [0, 1] },
+  { group: string(), topic: string(), partition: int32() },
+);
+
+const OffsetValue = message(
+  'OffsetCommitValue',
+  { versions: [0, 4], flexible: 4 },
+  {
+    offset: int64(),
+    leaderEpoch: int32({ versions: '3+', default: -1, ignorable: true }),
+    metadata: string(),
+    commitTimestamp: int64(),
+    expireTimestamp: int64({ versions: '1', default: -1, ignorable: true }),
+    topicId: uuid({ versions: '4+', tag: 0, ignorable: true }),
+  },
+);
+
+const GroupKey = message('GroupMetadataKey', { versions: [2, 2] }, { group: string() });
+
+const GroupValue = message(
+  'GroupMetadataValue',
+  { versions: [0, 4], flexible: 4 },
+  {
+    protocolType: string(),
+    generation: int32(),
+    protocol: string({ nullable: '0+' }),
+    leader: string({ nullable: '0+' }),
+    currentStateTimestamp: int64({ versions: '2+', default: -1, ignorable: true }),
+    members: array({
+      memberId: string(),
+      groupInstanceId: string({ versions: '3+', nullable: '3+', default: null, ignorable: true }),
+      clientId: string(),
+      clientHost: string(),
+      rebalanceTimeout: int32({ versions: '1+', ignorable: true }),
+      sessionTimeout: int32(),
+      subscription: bytes(),
+      assignment: bytes(),
+    }),
+  },
+);
+
+export interface CommittedOffset {
+  readonly offset: number;
+  readonly leaderEpoch: number;
+  readonly metadata: string;
+  readonly committedAtMs: number;
+  /** Zero when the record does not say. */
+  readonly topicId: string;
+}
+
+export interface OffsetKeyFields {
+  readonly groupId: string;
+  readonly topic: string;
+  readonly partition: number;
+}
+
+export type DecodedKey =
+  | ({ readonly kind: 'offset' } & OffsetKeyFields)
+  | { readonly kind: 'group'; readonly groupId: string };
+
+export function encodeOffset(key: OffsetKeyFields, committed: CommittedOffset | null): StateRecord {
+  const { groupId: group, topic, partition } = key;
+  return {
+    key: encode(OFFSET_KEY, OffsetKey, { group, topic, partition }),
+    value:
+      committed === null
+        ? null
+        : encode(OFFSET_VALUE_VERSION, OffsetValue, {
+            offset: committed.offset,
+            leaderEpoch: committed.leaderEpoch,
+            metadata: committed.metadata,
+            commitTimestamp: committed.committedAtMs,
+            topicId: committed.topicId,
+          }),
+  };
+}
+
+export function encodeGroup(groupId: string, record: GroupRecord | null): StateRecord {
+  return {
+    key: encode(GROUP_KEY, GroupKey, { group: groupId }),
+    value:
+      record === null
+        ? null
+        : encode(GROUP_VALUE_VERSION, GroupValue, {
+            protocolType: record.protocolType ?? '',
+            generation: record.generation,
+            protocol: record.protocolName,
+            leader: record.leaderId,
+            currentStateTimestamp: record.stateSinceMs,
+            members: record.members.map((member) => ({
+              memberId: member.memberId,
+              groupInstanceId: member.groupInstanceId,
+              clientId: member.clientId,
+              clientHost: member.clientHost,
+              rebalanceTimeout: member.rebalanceTimeoutMs,
+              sessionTimeout: member.sessionTimeoutMs,
+              subscription: member.subscription,
+              assignment: member.assignment,
+            })),
+          }),
+  };
+}
+
+export function decodeKey(bytesOfKey: Buffer): DecodedKey | undefined {
+  return decoded(bytesOfKey, (reader, kind) => {
+    if (kind === OFFSET_KEY || kind === OFFSET_KEY_OLD) {
+      const { group, topic, partition } = OffsetKey.read(reader, kind);
+      return { kind: 'offset', groupId: group, topic, partition };
+    }
+    if (kind !== GROUP_KEY) return undefined;
+    return { kind: 'group', groupId: GroupKey.read(reader, kind).group };
+  });
+}
+
+export function decodeOffset(bytesOfValue: Buffer): CommittedOffset | undefined {
+  return decoded(bytesOfValue, (reader, version) => {
+    const { offset, leaderEpoch, metadata, commitTimestamp, topicId } = OffsetValue.read(reader, version);
+    return { offset, leaderEpoch, metadata, committedAtMs: commitTimestamp, topicId };
+  });
+}
+
+/** The slices of the record are copies: they outlive the log's buffer. */
+export function decodeGroup(bytesOfValue: Buffer): GroupRecord | undefined {
+  return decoded(bytesOfValue, (reader, version) => {
+    const value = GroupValue.read(reader, version);
+    return {
+      protocolType: value.protocolType === '' ? null : value.protocolType,
+      generation: value.generation,
+      protocolName: value.protocol,
+      leaderId: value.leader,
+      stateSinceMs: value.currentStateTimestamp,
+      members: value.members.map((member) => ({
+        memberId: member.memberId,
+        groupInstanceId: member.groupInstanceId,
+        clientId: member.clientId,
+        clientHost: member.clientHost,
+        rebalanceTimeoutMs: version === 0 ? member.sessionTimeout : member.rebalanceTimeout,
+        sessionTimeoutMs: member.sessionTimeout,
+        subscription: Buffer.from(member.subscription),
+        assignment: Buffer.from(member.assignment),
+      })),
+    };
+  });
+}
+
+const writer = new WireWriter();
+
+function encode<F extends Fields>(version: number, schema: Message<F>, value: StructInput<F>): Buffer {
+  writer.rewind(0);
+  writer.int16(version);
+  schema.write(writer, version, value);
+  return writer.take();
+}
+
+function decoded<T>(
+  source: Buffer,
+  read: (reader: WireReader, version: number) => T | undefined,
+): T | undefined {
+  try {
+    const reader = new WireReader(source);
+    return read(reader, reader.int16());
+  } catch (error) {
+    if (error instanceof WireError) return undefined;
+    throw error;
+  }
+}
