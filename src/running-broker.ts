@@ -1,0 +1,313 @@
+// One broker from start to stop: stores → hub → front ends → admin, and back. A start that fails half way closes
+// what it had opened, by the same path as a stop. Which protocols there are is said in broker.ts.
+import path from 'node:path';
+import type {
+  Clock,
+  Endpoint,
+  FrontEnd,
+  GroupDirectory,
+  Hub,
+  ListenerView,
+  Log,
+  Random,
+} from '../protocols/port.ts';
+import {
+  type FileSystem,
+  type LogStore,
+  openLogStore,
+  openMetaStore,
+  type StoreCounters,
+} from '../storage/index.ts';
+import type { BrokerConfig, ListenerConfig } from './config/broker-config.ts';
+import { SYSTEM_CLOCK, SYSTEM_RANDOM } from './hub/clock.ts';
+import { type LocalHub, openHub } from './hub/hub.ts';
+
+export interface Broker {
+  readonly config: BrokerConfig;
+  readonly hub: Hub;
+  readonly clusterId: string;
+  readonly startedAtMs: number;
+  readonly recovery: Recovery;
+  /** Live: each property is read when it is looked at. */
+  readonly storeCounters: Readonly<StoreCounters>;
+  readonly groups: GroupDirectory;
+  /** In the order of the configuration, with the ports that were really taken. */
+  listeners(): readonly ListenerView[];
+  /** Why it does not serve everything, a phrase each; empty when it does. */
+  ready(): readonly string[];
+  /** Resolves in less than 5 s, whatever hangs. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** What opening the logs took. */
+export interface Recovery {
+  readonly durationMs: number;
+  readonly partitions: number;
+  readonly recoveredBytes: number;
+  readonly cutBytes: number;
+  readonly previousStopWasClean: boolean;
+}
+
+export interface FrontEndFactory {
+  /** As listeners name it. */
+  readonly protocol: string;
+  create(hub: Hub, config: BrokerConfig): FrontEnd | Promise<FrontEnd>;
+}
+
+export interface AdminServer {
+  listeners(): readonly ListenerView[];
+  close(): Promise<void>;
+}
+
+export interface BrokerOptions {
+  /** Serves the listeners of protocol `http`; without it they stay closed. */
+  readonly startAdmin?: (broker: Broker, listeners: readonly ListenerConfig[]) => Promise<AdminServer>;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly fileSystem?: FileSystem;
+}
+
+/** Why a broker did not start, in a sentence for whoever configures it. */
+export class BrokerError extends Error {
+  readonly code: 'listen' | 'protocol';
+
+  constructor(code: 'listen' | 'protocol', message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'BrokerError';
+    this.code = code;
+  }
+}
+
+const ADMIN_PROTOCOL = 'http';
+
+/** Clients get this long to be answered and told goodbye … */
+const DRAIN_MS = 2000;
+/** … what is left of them this long to be closed … */
+const CLOSE_MS = 500;
+/** … and all of it, the stores' last flush included, this long: below the 5 s that a stop may take. */
+const STOP_MS = 4500;
+
+const NO_GROUPS: GroupDirectory = { list: () => [], get: () => undefined, offsets: () => undefined };
+
+/** Throws StorageError, HubError or BrokerError; nothing is left open then. */
+export async function runBroker(
+  config: BrokerConfig,
+  log: Log,
+  frontEnds: readonly FrontEndFactory[],
+  options: BrokerOptions = {},
+): Promise<Broker> {
+  const broker = new RunningBroker(config, log, options);
+  try {
+    await broker.start(frontEnds);
+    return broker;
+  } catch (error) {
+    await broker.stop();
+    throw error;
+  }
+}
+
+class RunningBroker implements Broker {
+  readonly config: BrokerConfig;
+  readonly startedAtMs: number;
+  readonly #log: Log;
+  readonly #options: BrokerOptions;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  /** Of the stores and the hub, in the order in which they were opened. */
+  readonly #closings: { readonly what: string; readonly work: () => Promise<void> }[] = [];
+  readonly #frontEnds: FrontEnd[] = [];
+  #state: 'starting' | 'started' | 'stopping' = 'starting';
+  #store: LogStore | undefined;
+  #hub: LocalHub | undefined;
+  #admin: AdminServer | undefined;
+  #recovery: Recovery | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(config: BrokerConfig, log: Log, options: BrokerOptions) {
+    this.config = config;
+    this.#log = log;
+    this.#options = options;
+    this.#clock = options.clock ?? SYSTEM_CLOCK;
+    this.#random = options.random ?? SYSTEM_RANDOM;
+    this.startedAtMs = this.#clock.now();
+  }
+
+  async start(factories: readonly FrontEndFactory[]): Promise<void> {
+    await this.#openHub();
+    for (const listener of this.config.listeners) {
+      if (listener.protocol !== ADMIN_PROTOCOL) await this.#listen(listener, factories);
+    }
+    await this.#startAdmin();
+    this.#state = 'started';
+    this.#log.info('started', { ...this.recovery, faults: this.#started.hub.faults().length });
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  get hub(): LocalHub {
+    return this.#started.hub;
+  }
+
+  get clusterId(): string {
+    return this.#started.store.identity.clusterId;
+  }
+
+  get storeCounters(): StoreCounters {
+    return this.#started.store.counters;
+  }
+
+  get recovery(): Recovery {
+    return this.#started.recovery;
+  }
+
+  get groups(): GroupDirectory {
+    return this.#frontEnds.find((frontEnd) => frontEnd.groups !== undefined)?.groups ?? NO_GROUPS;
+  }
+
+  listeners(): readonly ListenerView[] {
+    const bound = this.#frontEnds.flatMap((frontEnd) => frontEnd.listeners());
+    const byName = new Map([...bound, ...(this.#admin?.listeners() ?? [])].map((each) => [each.name, each]));
+    return this.config.listeners.flatMap(({ name }) => byName.get(name) ?? []);
+  }
+
+  ready(): readonly string[] {
+    return this.#state === 'started' ? this.#started.hub.faults() : [`the hub is ${this.#state}`];
+  }
+
+  // -------------------------------------------------------------------------------------------- starting
+
+  get #started(): { readonly store: LogStore; readonly hub: LocalHub; readonly recovery: Recovery } {
+    if (this.#store === undefined || this.#hub === undefined || this.#recovery === undefined) {
+      throw new Error('the broker has not opened its hub yet');
+    }
+    return { store: this.#store, hub: this.#hub, recovery: this.#recovery };
+  }
+
+  async #openHub(): Promise<void> {
+    const { dataDirectory, nodeId, rack, storage, topics, declaredTopics } = this.config;
+    const surroundings = { clock: this.#clock, random: this.#random, log: this.#log };
+    const { fileSystem } = this.#options;
+    const beganAtMs = this.#clock.monotonic();
+    // The log store first: it holds the lock on the data directory and knows whether it is ours.
+    const store = await openLogStore({
+      directory: dataDirectory,
+      nodeId,
+      ...surroundings,
+      ...storage,
+      ...(fileSystem === undefined ? {} : { fileSystem }),
+    });
+    this.#closings.push({ what: 'log store', work: () => store.close() });
+    const metaStore = await openMetaStore(path.join(dataDirectory, 'meta'));
+    this.#closings.push({ what: 'meta store', work: () => metaStore.close() });
+    const advertised = advertisedBy(this.config.listeners);
+    const hub = await openHub({
+      store,
+      metaStore,
+      nodeId,
+      rack,
+      topics,
+      declaredTopics,
+      advertised,
+      ...surroundings,
+    });
+    this.#closings.push({ what: 'hub', work: async () => hub.close() });
+    this.#store = store;
+    this.#hub = hub;
+    this.#recovery = {
+      durationMs: Math.round(this.#clock.monotonic() - beganAtMs),
+      partitions: hub.topics.list().reduce((count, topic) => count + topic.partitions.length, 0),
+      recoveredBytes: store.counters.recoveredBytes,
+      cutBytes: store.counters.cutBytes,
+      previousStopWasClean: store.identity.previousStopWasClean,
+    };
+  }
+
+  async #listen(listener: ListenerConfig, factories: readonly FrontEndFactory[]): Promise<void> {
+    const { name, protocol, host, port, connectionsMax } = listener;
+    const frontEnd =
+      this.#frontEnds.find((each) => each.protocol === protocol) ??
+      (await this.#createFrontEnd(listener, factories));
+    try {
+      await frontEnd.listen({ name, host, port, connectionsMax });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new BrokerError(
+        'listen',
+        `listener "${name}" cannot listen on ${host}:${port}: ${reason}`,
+        error,
+      );
+    }
+  }
+
+  async #createFrontEnd(
+    { name, protocol }: ListenerConfig,
+    factories: readonly FrontEndFactory[],
+  ): Promise<FrontEnd> {
+    const factory = factories.find((each) => each.protocol === protocol);
+    if (factory === undefined) {
+      throw new BrokerError('protocol', `listener "${name}": there is no protocol "${protocol}"`);
+    }
+    const frontEnd = await factory.create(this.#started.hub, this.config);
+    this.#frontEnds.push(frontEnd);
+    return frontEnd;
+  }
+
+  async #startAdmin(): Promise<void> {
+    const listeners = this.config.listeners.filter(({ protocol }) => protocol === ADMIN_PROTOCOL);
+    const { startAdmin } = this.#options;
+    if (startAdmin === undefined || listeners.length === 0) return;
+    this.#admin = await startAdmin(this, listeners);
+  }
+
+  // -------------------------------------------------------------------------------------------- stopping
+
+  async #stop(): Promise<void> {
+    const wasStarted = this.#state === 'started';
+    this.#state = 'stopping';
+    const beganAtMs = performance.now();
+    const close = async (what: string, limitMs: number, work: () => Promise<void>): Promise<void> => {
+      const remainingMs = Math.max(0, STOP_MS - (performance.now() - beganAtMs));
+      const outcome = await settledWithin(work(), Math.min(limitMs, remainingMs));
+      if (outcome === 'settled') return;
+      this.#log.error(
+        'stop-incomplete',
+        outcome === 'late' ? { what, limitMs } : { what, error: outcome.error },
+      );
+    };
+    const frontEnds = this.#frontEnds;
+    await Promise.all(frontEnds.map((each) => close(`drain ${each.protocol}`, DRAIN_MS, () => each.drain())));
+    await Promise.all(frontEnds.map((each) => close(each.protocol, CLOSE_MS, () => each.close())));
+    // After them, so that whoever asks hears "not ready" until the clients are gone.
+    const admin = this.#admin;
+    if (admin !== undefined) await close('admin', CLOSE_MS, () => admin.close());
+    for (const { what, work } of this.#closings.toReversed()) await close(what, STOP_MS, work);
+    if (wasStarted) this.#log.info('stopped', { durationMs: Math.round(performance.now() - beganAtMs) });
+  }
+}
+
+function advertisedBy(listeners: readonly ListenerConfig[]): ReadonlyMap<string, Endpoint> {
+  return new Map(
+    listeners.flatMap(({ name, advertised }) => (advertised === undefined ? [] : [[name, advertised]])),
+  );
+}
+
+/** The timer keeps the process alive: it must not end before the stores have been closed. */
+async function settledWithin(
+  work: Promise<void>,
+  limitMs: number,
+): Promise<'settled' | 'late' | { readonly error: unknown }> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(resolve, limitMs, 'late');
+  });
+  const done = work.then(
+    () => 'settled' as const,
+    (error: unknown) => ({ error }),
+  );
+  const outcome = await Promise.race([done, late]);
+  clearTimeout(timer);
+  return outcome;
+}
