@@ -76,9 +76,6 @@ const kafkaBytes = (minBytes: number, maxBytes: number) =>
     .meta({ form: 'bytes or size' });
 
 export const topicConfigSchema = z.strictObject({
-  'cleanup.policy': z.enum(['delete', 'compact']).optional().meta({
-    description: 'What happens to old records.',
-  }),
   'segment.bytes': kafkaBytes(1024, INT32_MAX).optional().meta({
     description: 'Size at which a segment file is closed and the next one begun.',
   }),

@@ -32,7 +32,7 @@ describe('resolved values', () => {
       [mqtt]
       keepalive_max = "1500ms"
       [topics]
-      config = { "segment.bytes" = "64MiB", "max.message.bytes" = 1000, "cleanup.policy" = "compact" }
+      config = { "segment.bytes" = "64MiB", "max.message.bytes" = 1000, "message.timestamp.type" = "LogAppendTime" }
       [[topic]]
       name = "a"
       config."segment.bytes" = "1MB"`);
@@ -41,7 +41,7 @@ describe('resolved values', () => {
     expect(broker.topics.config).toEqual({
       'segment.bytes': '67108864',
       'max.message.bytes': '1000',
-      'cleanup.policy': 'compact',
+      'message.timestamp.type': 'LogAppendTime',
     });
     expect(broker.declaredTopics).toEqual([
       { name: 'a', partitions: -1, config: { 'segment.bytes': '1000000' } },
@@ -126,10 +126,10 @@ describe('overrides', () => {
 
   it("reach Kafka's topic configs", () => {
     const environment = { POLYLOG__TOPICS__CONFIG__SEGMENT_BYTES: '2MiB' };
-    const settings = ['topics.config.cleanup.policy=compact'];
+    const settings = ['topics.config.message.timestamp.type=LogAppendTime'];
     expect(sound(LISTENER, { environment, settings }).broker.topics.config).toEqual({
       'segment.bytes': '2097152',
-      'cleanup.policy': 'compact',
+      'message.timestamp.type': 'LogAppendTime',
     });
   });
 

@@ -3,9 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { keyTable } from '../../../src/config/key-table.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { configSchema } from '../../../src/config/schema.ts';
+import { configSchema, topicConfigSchema } from '../../../src/config/schema.ts';
 import { schemaTree, schemaValues } from '../../../src/config/schema-tree.ts';
 import { formatIssue, valueAt } from '../../../src/config/sources.ts';
+import { checkTopicConfig, effectiveTopicConfig, HONOURED_NAMES } from '../../../src/hub/topic-configs.ts';
 import { LISTENER, sound } from './fixtures.ts';
 
 async function load(file: string, environment: Record<string, string> = {}) {
@@ -73,4 +74,12 @@ it('config/README.md has the table of all keys', async () => {
   const readme = await readFile('config/README.md', 'utf8');
   const table = /<!-- keys -->\n([\s\S]*?)\n<!-- \/keys -->/.exec(readme)?.[1];
   expect(table).toBe(keyTable());
+});
+
+it("Kafka's topic configs are those that the hub honours, and the default file's are its defaults", async () => {
+  const { broker } = await load('config/polylog.toml');
+  expect(HONOURED_NAMES).toEqual(expect.arrayContaining(Object.keys(topicConfigSchema.shape)));
+  expect(Object.keys(broker.topics.config).sort()).toEqual(Object.keys(topicConfigSchema.shape).sort());
+  expect(checkTopicConfig(broker.topics.config, false)).toBeUndefined();
+  expect(effectiveTopicConfig({}, broker.topics.config)).toEqual(effectiveTopicConfig({}, {}));
 });
