@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { checkTopicConfig, effectiveTopicConfig, honouredValue } from '../../../src/hub/topic-configs.ts';
+
+test.each([
+  ['segment.bytes', '1048576'],
+  ['max.message.bytes', '0'],
+  ['message.timestamp.type', 'LogAppendTime'],
+  ['cleanup.policy', 'delete'],
+])('%s=%s is honoured, so it is accepted', (name, value) => {
+  expect(checkTopicConfig({ [name]: value }, false)).toBeUndefined();
+});
+
+test.each([
+  ['retention.ms', '604800000'],
+  ['retention.ms', '-1'],
+  ['retention.bytes', '-1'],
+  ['compression.type', 'producer'],
+  ['min.insync.replicas', '1'],
+  ['flush.messages', '9223372036854775807'],
+])('%s=%s says what happens anyway, so it is accepted', (name, value) => {
+  expect(checkTopicConfig({ [name]: value }, false)).toBeUndefined();
+});
+
+test.each([
+  ['retention.ms', '1000'],
+  ['compression.type', 'zstd'],
+  ['min.insync.replicas', '2'],
+  ['min.cleanable.dirty.ratio', '0.1'],
+])('%s=%s would have no effect, so it is refused', (name, value) => {
+  expect(checkTopicConfig({ [name]: value }, false)).toContain('has no effect here');
+});
+
+test.each([
+  ['retention.ms', 'abc', 'an integer from -1'],
+  ['retention.ms', '-2', 'an integer'],
+  ['retention.ms', '9223372036854775808', 'an integer'],
+  ['retention.bytes', '1.5', 'an integer'],
+  ['segment.bytes', '1', 'an integer from 1024 to 2147483647'],
+  ['segment.bytes', '2147483648', 'an integer'],
+  ['max.message.bytes', '-1', 'an integer from 0'],
+  ['message.timestamp.type', 'Never', 'one of CreateTime, LogAppendTime'],
+  ['cleanup.policy', 'shred', 'a list of compact, delete'],
+  ['cleanup.policy', '', 'a list of compact, delete'],
+  ['compression.type', 'brotli', 'one of'],
+  ['min.cleanable.dirty.ratio', '2', 'a number from 0 to 1'],
+  ['unclean.leader.election.enable', 'maybe', 'true or false'],
+])('%s=%s is out of range', (name, value, wanted) => {
+  expect(checkTopicConfig({ [name]: value }, false)).toContain(`must be ${wanted}`);
+});
+
+test('a name that Kafka does not know is refused', () => {
+  expect(checkTopicConfig({ 'retention.sm': '-1' }, false)).toBe('unknown topic config "retention.sm"');
+});
+
+test('only internal topics may ask for compaction', () => {
+  expect(checkTopicConfig({ 'cleanup.policy': 'compact' }, true)).toBeUndefined();
+  expect(checkTopicConfig({ 'cleanup.policy': 'compact' }, false)).toContain('cleanup.policy');
+  expect(checkTopicConfig({ 'cleanup.policy': 'compact,delete' }, false)).toContain('cleanup.policy');
+});
+
+test("in effect is the topic's own value, else the hub's default, else Kafka's", () => {
+  const own = { 'segment.bytes': ' 2048 ' };
+  const defaults = { 'segment.bytes': '4096', 'message.timestamp.type': 'LogAppendTime' };
+  expect(effectiveTopicConfig(own, defaults)).toEqual({
+    cleanupPolicy: 'delete',
+    segmentBytes: 2048,
+    maxMessageBytes: 1048588,
+    messageTimestampType: 'LogAppendTime',
+  });
+  expect(honouredValue('max.message.bytes', own, defaults)).toBe('1048588');
+});
