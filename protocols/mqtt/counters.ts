@@ -1,0 +1,36 @@
+// What the front end counts. Every message that does not reach somebody has its reason here.
+
+export interface MqttCounters {
+  /** Publishes taken from clients, and those that were refused or could not be stored. */
+  publishesReceived: number;
+  publishesRefused: number;
+  /** PUBLISH packets sent, one per receiving client. */
+  messagesDelivered: number;
+  /** At QoS 0 to a client that does not read fast enough. */
+  droppedSlow: number;
+  /** Larger than the client's Maximum Packet Size [MQTT-3.1.2-25]. */
+  droppedTooLarge: number;
+  /** Past its Message Expiry Interval, at every client it would have gone to. */
+  droppedExpired: number;
+  /** Records that retention removed before a slow client, or the dispatcher, got to them. */
+  droppedRetention: number;
+  /** Records that could not be looked at: a fault of ours or of the disk. */
+  droppedFault: number;
+  connectionsAccepted: number;
+  connectionsRefused: number;
+}
+
+export function newCounters(): MqttCounters {
+  return {
+    publishesReceived: 0,
+    publishesRefused: 0,
+    messagesDelivered: 0,
+    droppedSlow: 0,
+    droppedTooLarge: 0,
+    droppedExpired: 0,
+    droppedRetention: 0,
+    droppedFault: 0,
+    connectionsAccepted: 0,
+    connectionsRefused: 0,
+  };
+}

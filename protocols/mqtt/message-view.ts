@@ -1,0 +1,259 @@
+// A record seen as an MQTT message: the way back of record-mapping.ts. What it says lies in the log's bytes; nothing is
+// made per record but, for MQTT 5 and where there are any, the block of properties.
+//
+// Records come from any client of any protocol, so what they hold is data: a property that MQTT could not say is
+// left out, never an error.
+import type { RecordCursor } from '../port.ts';
+import { copyBytes } from './copy-bytes.ts';
+import { hasWildcard } from './packets/message-properties.ts';
+import { PROPERTY } from './packets/properties.ts';
+import type { QoS } from './packets/publish.ts';
+import type { PublishParts } from './packets/publish-writer.ts';
+import { isMqttUtf8 } from './packets/utf8.ts';
+import { ATTRIBUTE, isReservedName } from './record-mapping.ts';
+
+/** A record that MQTT did not write. */
+const FOREIGN_QOS = 1;
+const STRING_BYTES_MAX = 65_535;
+const EXPIRY_SECONDS_MAX = 0xffff_ffff;
+
+export class MessageView implements PublishParts {
+  topic: Buffer = EMPTY;
+  qos: QoS = FOREIGN_QOS;
+  retain = false;
+  /** Milliseconds that are left of the message's life; infinite without an expiry. */
+  remainingMs = Number.POSITIVE_INFINITY;
+  payload: Buffer = EMPTY;
+  payloadStart = 0;
+  payloadEnd = 0;
+  properties: Buffer = EMPTY;
+  /** Call {@link buildProperties} before a v5 packet is made of it. */
+  propertiesLength = 0;
+
+  #clientIdStart = -1;
+  #clientIdEnd = -1;
+  #expirySeconds = -1;
+  #payloadFormat = -1;
+  /** Whether there is anything for {@link buildProperties} to do. */
+  #hasProperties = false;
+  #propertiesBuilt = false;
+  readonly #contentType = new Slice();
+  readonly #responseTopic = new Slice();
+  readonly #correlationData = new Slice();
+
+  /** Reads what the cursor stands on; its attributes are rewound first. */
+  read(cursor: RecordCursor, topic: Buffer, nowMs: number): void {
+    this.topic = topic;
+    this.qos = FOREIGN_QOS;
+    this.retain = false;
+    this.remainingMs = Number.POSITIVE_INFINITY;
+    this.payload = cursor.bytes;
+    // A tombstone has no value; MQTT has no null.
+    this.payloadStart = cursor.valueEnd < 0 ? 0 : cursor.valueStart;
+    this.payloadEnd = Math.max(cursor.valueEnd, 0);
+    this.propertiesLength = 0;
+    this.#clientIdStart = -1;
+    this.#clientIdEnd = -1;
+    this.#expirySeconds = -1;
+    this.#hasProperties = cursor.headerCount > 0;
+    this.#propertiesBuilt = false;
+    if (cursor.attributeCount > 0 || cursor.headerCount > 0) this.#readFields(cursor);
+    if (this.#expirySeconds >= 0) {
+      this.remainingMs = cursor.timestampMs + this.#expirySeconds * 1000 - nowMs;
+    }
+  }
+
+  isFrom(clientId: Uint8Array): boolean {
+    const start = this.#clientIdStart;
+    if (start < 0 || this.#clientIdEnd - start !== clientId.length) return false;
+    for (let at = 0; at < clientId.length; at++) {
+      if (clientId[at] !== this.payload[start + at]) return false;
+    }
+    return true;
+  }
+
+  /** Encodes the properties of MQTT 5, once; the cursor stands where {@link read} left it. */
+  buildProperties(cursor: RecordCursor): void {
+    if (!this.#hasProperties || this.#propertiesBuilt) return;
+    this.#propertiesBuilt = true;
+    const block = new PropertyBlock(this.properties);
+    if (this.#payloadFormat >= 0) block.byte(PROPERTY.PAYLOAD_FORMAT_INDICATOR, this.#payloadFormat);
+    // What is left, rounded up: a message that is sent has not expired (section 3.3.2.3.3).
+    if (this.#expirySeconds >= 0) {
+      block.fourBytes(PROPERTY.MESSAGE_EXPIRY_INTERVAL, Math.ceil(this.remainingMs / 1000));
+    }
+    const bytes = cursor.bytes;
+    block.slice(PROPERTY.CONTENT_TYPE, bytes, this.#contentType);
+    block.slice(PROPERTY.RESPONSE_TOPIC, bytes, this.#responseTopic);
+    block.slice(PROPERTY.CORRELATION_DATA, bytes, this.#correlationData);
+    cursor.rewindHeaders();
+    while (cursor.nextHeader()) {
+      if (!isReservedName(bytes, cursor.nameStart, cursor.nameEnd)) block.userProperty(cursor);
+    }
+    this.properties = block.bytes;
+    this.propertiesLength = block.length;
+  }
+
+  /** Attributes are MQTT's own; headers of the same names are what others say, and may say of a foreign record. */
+  #readFields(cursor: RecordCursor): void {
+    this.#payloadFormat = -1;
+    this.#contentType.clear();
+    this.#responseTopic.clear();
+    this.#correlationData.clear();
+    cursor.rewindAttributes();
+    while (cursor.nextAttribute()) this.#readAttribute(cursor);
+    if (this.#clientIdStart >= 0) return;
+    cursor.rewindHeaders();
+    while (cursor.nextHeader()) this.#readProperty(cursor);
+  }
+
+  #readAttribute(cursor: RecordCursor): void {
+    const { bytes, nameStart, nameEnd, itemStart, itemEnd } = cursor;
+    if (nameIs(NAME.QOS, bytes, nameStart, nameEnd)) {
+      this.qos = digitAt(bytes, itemStart, itemEnd, 2, FOREIGN_QOS) as QoS; // 0 to 2
+    } else if (nameIs(NAME.CLIENT_ID, bytes, nameStart, nameEnd)) {
+      this.#clientIdStart = itemStart;
+      this.#clientIdEnd = itemEnd;
+    } else if (nameIs(NAME.RETAIN, bytes, nameStart, nameEnd)) {
+      this.retain = digitAt(bytes, itemStart, itemEnd, 1, 0) === 1;
+    } else {
+      this.#readProperty(cursor);
+    }
+  }
+
+  /** A property of the message itself, from an attribute or a header. */
+  #readProperty(cursor: RecordCursor): void {
+    const { bytes, nameStart, nameEnd, itemStart, itemEnd } = cursor;
+    if (itemEnd < 0 || itemEnd - itemStart > STRING_BYTES_MAX) return;
+    if (nameIs(NAME.EXPIRY, bytes, nameStart, nameEnd)) {
+      this.#expirySeconds = decimalAt(bytes, itemStart, itemEnd);
+    } else if (nameIs(NAME.PAYLOAD_FORMAT, bytes, nameStart, nameEnd)) {
+      this.#payloadFormat = digitAt(bytes, itemStart, itemEnd, 1, -1);
+    } else if (nameIs(NAME.CORRELATION_DATA, bytes, nameStart, nameEnd)) {
+      this.#correlationData.set(itemStart, itemEnd);
+    } else if (nameIs(NAME.CONTENT_TYPE, bytes, nameStart, nameEnd)) {
+      if (isMqttUtf8(bytes, itemStart, itemEnd)) this.#contentType.set(itemStart, itemEnd);
+    } else if (nameIs(NAME.RESPONSE_TOPIC, bytes, nameStart, nameEnd)) {
+      const isTopic = isMqttUtf8(bytes, itemStart, itemEnd) && !hasWildcard(bytes, itemStart, itemEnd);
+      if (isTopic) this.#responseTopic.set(itemStart, itemEnd);
+    } else {
+      return;
+    }
+    this.#hasProperties = true;
+  }
+}
+
+/** Start and end of an optional slice. */
+class Slice {
+  start = -1;
+  end = -1;
+
+  set(start: number, end: number): void {
+    this.start = start;
+    this.end = end;
+  }
+
+  clear(): void {
+    this.start = -1;
+    this.end = -1;
+  }
+}
+
+/** Writes properties one behind another into a buffer that grows. */
+class PropertyBlock {
+  bytes: Buffer;
+  length = 0;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+
+  byte(id: number, value: number): void {
+    this.#room(2);
+    this.bytes[this.length++] = id;
+    this.bytes[this.length++] = value;
+  }
+
+  fourBytes(id: number, value: number): void {
+    this.#room(5);
+    this.bytes[this.length++] = id;
+    this.length = this.bytes.writeUInt32BE(Math.min(value, EXPIRY_SECONDS_MAX), this.length);
+  }
+
+  slice(id: number, source: Buffer, slice: Slice): void {
+    if (slice.start < 0) return;
+    this.#room(1);
+    this.bytes[this.length++] = id;
+    this.#string(source, slice.start, slice.end);
+  }
+
+  /** MQTT has no null: a header without a value is an empty string. */
+  userProperty(cursor: RecordCursor): void {
+    const { bytes, nameStart, nameEnd } = cursor;
+    const valueStart = cursor.itemEnd < 0 ? 0 : cursor.itemStart;
+    const valueEnd = Math.max(cursor.itemEnd, 0);
+    if (!isString(bytes, nameStart, nameEnd) || !isString(bytes, valueStart, valueEnd)) return;
+    this.#room(1);
+    this.bytes[this.length++] = PROPERTY.USER_PROPERTY;
+    this.#string(bytes, nameStart, nameEnd);
+    this.#string(bytes, valueStart, valueEnd);
+  }
+
+  #string(source: Buffer, start: number, end: number): void {
+    this.#room(2 + end - start);
+    this.length = this.bytes.writeUInt16BE(end - start, this.length);
+    copyBytes(source, start, end, this.bytes, this.length);
+    this.length += end - start;
+  }
+
+  #room(bytes: number): void {
+    if (this.length + bytes <= this.bytes.length) return;
+    const grown = Buffer.allocUnsafe(Math.max(256, (this.length + bytes) * 2));
+    this.bytes.copy(grown, 0, 0, this.length);
+    this.bytes = grown;
+  }
+}
+
+function isString(bytes: Uint8Array, start: number, end: number): boolean {
+  return end - start <= STRING_BYTES_MAX && isMqttUtf8(bytes, start, end);
+}
+
+const NAME = {
+  CLIENT_ID: Buffer.from(ATTRIBUTE.CLIENT_ID),
+  QOS: Buffer.from(ATTRIBUTE.QOS),
+  RETAIN: Buffer.from(ATTRIBUTE.RETAIN),
+  CONTENT_TYPE: Buffer.from(ATTRIBUTE.CONTENT_TYPE),
+  RESPONSE_TOPIC: Buffer.from(ATTRIBUTE.RESPONSE_TOPIC),
+  CORRELATION_DATA: Buffer.from(ATTRIBUTE.CORRELATION_DATA),
+  PAYLOAD_FORMAT: Buffer.from(ATTRIBUTE.PAYLOAD_FORMAT),
+  EXPIRY: Buffer.from(ATTRIBUTE.EXPIRY),
+} as const;
+
+/** Most names differ in length; those that do not, in their last byte or before. */
+export function nameIs(name: Buffer, bytes: Uint8Array, start: number, end: number): boolean {
+  if (end - start !== name.length) return false;
+  for (let at = name.length - 1; at >= 0; at--) {
+    if (bytes[start + at] !== name[at]) return false;
+  }
+  return true;
+}
+
+/** One decimal digit up to `highest`, or what stands in for anything else. */
+function digitAt(bytes: Uint8Array, start: number, end: number, highest: number, other: number): number {
+  const digit = end - start === 1 ? bytes[start]! - 0x30 : -1;
+  return digit >= 0 && digit <= highest ? digit : other;
+}
+
+/** −1 when the bytes are no number that an expiry can be. */
+function decimalAt(bytes: Uint8Array, start: number, end: number): number {
+  if (end === start || end - start > 10) return -1;
+  let value = 0;
+  for (let at = start; at < end; at++) {
+    const digit = bytes[at]! - 0x30;
+    if (digit < 0 || digit > 9) return -1;
+    value = value * 10 + digit;
+  }
+  return value <= EXPIRY_SECONDS_MAX ? value : -1;
+}
+
+const EMPTY = Buffer.alloc(0);

@@ -1,0 +1,45 @@
+// Limits and times of the MQTT front end; the configuration's `[mqtt]` gives those that users may set.
+
+export interface MqttOptions {
+  /** Largest packet accepted, fixed header included; CONNACK says so (section 3.2.2.3.6). */
+  readonly packetBytesMax: number;
+  /** A v5 client that asks for more, or for none, is told this (section 3.2.2.3.14); 0 = as long as it asks. */
+  readonly keepaliveMaxSeconds: number;
+  /** QoS 1 and 2 publishes of one connection that wait for the log or for PUBREL (section 3.2.2.3.3). */
+  readonly receiveMaximum: number;
+  /** QoS 1 and 2 messages on their way to one client at most, whatever larger number it allows. */
+  readonly inflightMax: number;
+  readonly subscriptionsMax: number;
+  /** Levels of a topic name or filter; also the bound of wildcards in a filter. */
+  readonly topicLevelsMax: number;
+  /** The packet before which nothing is known of the client: small, and soon. */
+  readonly connectBytesMax: number;
+  readonly connectTimeoutMs: number;
+  readonly clientIdBytesMax: number;
+  /** Payload bytes of one connection, and of all, that wait for the log before reading from sockets stops. */
+  readonly unstoredBytesMax: number;
+  readonly unstoredBytesTotalMax: number;
+  /** Bytes waiting for a client's socket above which it counts as slow. */
+  readonly outputBytesMax: number;
+  /** Stored bytes that a follower is handed at a time. */
+  readonly followBytesMax: number;
+  /** How long a connection that is told to go may take to read its last packet. */
+  readonly closeTimeoutMs: number;
+}
+
+export const DEFAULT_OPTIONS: MqttOptions = {
+  packetBytesMax: 1024 * 1024,
+  keepaliveMaxSeconds: 0,
+  receiveMaximum: 1024,
+  inflightMax: 1024,
+  subscriptionsMax: 10_000,
+  topicLevelsMax: 128,
+  connectBytesMax: 64 * 1024,
+  connectTimeoutMs: 10_000,
+  clientIdBytesMax: 1024,
+  unstoredBytesMax: 4 * 1024 * 1024,
+  unstoredBytesTotalMax: 128 * 1024 * 1024,
+  outputBytesMax: 1024 * 1024,
+  followBytesMax: 256 * 1024,
+  closeTimeoutMs: 1000,
+};

@@ -1,0 +1,84 @@
+// PUBLISH to a client (section 3.3), written straight into where it leaves from. Its parts are positions in the log's own
+// bytes; only what differs from client to client is put in between.
+import { copyBytes } from '../copy-bytes.ts';
+import { PROPERTY } from './properties.ts';
+import type { QoS, Version } from './publish.ts';
+import { variableByteIntegerLength, writeVariableByteInteger } from './publish.ts';
+
+/** What is the same for every client that a message goes to. */
+export interface PublishParts {
+  /** The topic name behind its two bytes of length. */
+  readonly topic: Buffer;
+  /** Properties without their length and without subscription identifiers, from 0 to `propertiesLength`. */
+  readonly properties: Buffer;
+  readonly propertiesLength: number;
+  readonly payload: Buffer;
+  readonly payloadStart: number;
+  readonly payloadEnd: number;
+}
+
+/** Of the remaining length (section 2.1.4), payload included. */
+export function publishRemainingLength(
+  parts: PublishParts,
+  version: Version,
+  qos: QoS,
+  identifiers: readonly number[],
+): number {
+  let length = parts.topic.length + parts.payloadEnd - parts.payloadStart;
+  if (qos > 0) length += 2;
+  if (version === 5) {
+    const properties = parts.propertiesLength + identifiersLength(identifiers);
+    length += variableByteIntegerLength(properties) + properties;
+  }
+  return length;
+}
+
+/**
+ * Writes all but the payload.
+ * @returns the position behind it.
+ */
+export function writePublishHead(
+  target: Buffer,
+  start: number,
+  remainingLength: number,
+  parts: PublishParts,
+  version: Version,
+  qos: QoS,
+  retain: boolean,
+  packetId: number,
+  identifiers: readonly number[],
+): number {
+  target[start] = 0x30 | (qos << 1) | (retain ? 1 : 0);
+  let at = writeVariableByteInteger(target, start + 1, remainingLength);
+  copyBytes(parts.topic, 0, parts.topic.length, target, at);
+  at += parts.topic.length;
+  if (qos > 0) {
+    target[at++] = packetId >> 8;
+    target[at++] = packetId & 0xff;
+  }
+  return version === 5 ? writeProperties(target, at, parts, identifiers) : at;
+}
+
+function writeProperties(
+  target: Buffer,
+  start: number,
+  parts: PublishParts,
+  identifiers: readonly number[],
+): number {
+  const length = parts.propertiesLength;
+  let at = writeVariableByteInteger(target, start, length + identifiersLength(identifiers));
+  for (let index = 0; index < identifiers.length; index++) {
+    target[at++] = PROPERTY.SUBSCRIPTION_IDENTIFIER;
+    at = writeVariableByteInteger(target, at, identifiers[index]!);
+  }
+  if (length > 0) copyBytes(parts.properties, 0, length, target, at);
+  return at + length;
+}
+
+function identifiersLength(identifiers: readonly number[]): number {
+  let length = 0;
+  for (let index = 0; index < identifiers.length; index++) {
+    length += 1 + variableByteIntegerLength(identifiers[index]!);
+  }
+  return length;
+}

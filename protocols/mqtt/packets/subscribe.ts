@@ -1,0 +1,69 @@
+// SUBSCRIBE (section 3.8).
+//
+//   packet identifier | properties (v5) | { topic filter | options } …
+import { malformed, protocolError } from '../errors.ts';
+import { PacketReader } from './packet-reader.ts';
+import { PLACE, PROPERTY, PropertyCursor } from './properties.ts';
+import type { QoS, Version } from './publish.ts';
+
+export interface SubscribePacket {
+  readonly packetId: number;
+  /** 0 = none was given; the protocol has no 0 (section 3.8.2.1.2). */
+  readonly identifier: number;
+  readonly requests: readonly SubscriptionRequest[];
+}
+
+/** What options mean is in section 3.8.3.1; below version 5 all but the QoS are as if not set. */
+export interface SubscriptionRequest {
+  readonly filter: string;
+  readonly qos: QoS;
+  readonly noLocal: boolean;
+  readonly retainAsPublished: boolean;
+  readonly retainHandling: 0 | 1 | 2;
+}
+
+export function readSubscribe(bytes: Buffer, start: number, end: number, version: Version): SubscribePacket {
+  const reader = new PacketReader(bytes, start, end);
+  const packetId = reader.twoByteInteger('Packet Identifier');
+  if (packetId === 0) throw protocolError('SUBSCRIBE with packet identifier 0 [MQTT-2.2.1-3]');
+  const identifier = version === 5 ? readIdentifier(reader) : 0;
+  const requests: SubscriptionRequest[] = [];
+  while (reader.remaining > 0) requests.push(readRequest(reader, version));
+  // [MQTT-3.8.3-2]; Mosquitto and others answer "malformed" too.
+  if (requests.length === 0) throw malformed('SUBSCRIBE without a topic filter');
+  return { packetId, identifier, requests };
+}
+
+function readIdentifier(reader: PacketReader): number {
+  const end = reader.propertiesEnd();
+  const cursor = new PropertyCursor();
+  let identifier = 0;
+  cursor.open(reader.bytes, reader.at, end, PLACE.SUBSCRIBE);
+  while (cursor.next()) {
+    if (cursor.id === PROPERTY.SUBSCRIPTION_IDENTIFIER) identifier = cursor.number;
+  }
+  reader.at = end;
+  return identifier;
+}
+
+function readRequest(reader: PacketReader, version: Version): SubscriptionRequest {
+  const filter = reader.string('Topic Filter', 'refused');
+  if (filter === '') throw malformed('SUBSCRIBE with an empty topic filter [MQTT-4.7.3-1]');
+  const options = reader.byte('Subscription Options');
+  const qos = options & 3;
+  const retainHandling = (options >> 4) & 3;
+  // [MQTT-3.8.3-5]; in 3.1.1 six bits are reserved [MQTT-3.8.3-4], in 3.1 they are not looked at.
+  const reserved = version === 5 ? 0xc0 : version === 4 ? 0xfc : 0;
+  if (qos === 3 || (options & reserved) !== 0) throw malformed('SUBSCRIBE with reserved options');
+  if (version < 5) {
+    return { filter, qos: qos as QoS, noLocal: false, retainAsPublished: false, retainHandling: 0 };
+  }
+  if (retainHandling === 3) throw malformed('SUBSCRIBE with retain handling 3 (section 3.8.3.1)');
+  return {
+    filter,
+    qos: qos as QoS, // 3 has been refused
+    noLocal: (options & 4) !== 0,
+    retainAsPublished: (options & 8) !== 0,
+    retainHandling: retainHandling as 0 | 1 | 2, // 3 has been refused
+  };
+}

@@ -1,0 +1,82 @@
+// Which MQTT topic a record belongs to, and with it who gets it. In order: the topic it was published to, the header
+// `mqtt.topic`, a key that continues the Kafka topic's name as a topic, that name itself.
+import type { RecordCursor } from '../port.ts';
+import type { Match, Matches } from './deliveries.ts';
+import { nameIs } from './message-view.ts';
+import { isMqttUtf8 } from './packets/utf8.ts';
+import { ATTRIBUTE, isReservedTopic } from './record-mapping.ts';
+import { isTopicName, levelCount } from './topic-filter.ts';
+
+const TOPIC_NAME = Buffer.from(ATTRIBUTE.TOPIC);
+const TOPIC_BYTES_MAX = 65_535;
+
+/** What is the same for all records of one Kafka topic. */
+export interface KafkaTopicName {
+  readonly bytes: Buffer;
+  /** The name and a slash: how a key starts that is a topic below it. */
+  readonly keyPrefix: Buffer;
+}
+
+export function kafkaTopicName(name: string): KafkaTopicName {
+  return { bytes: Buffer.from(name), keyPrefix: Buffer.from(`${name}/`) };
+}
+
+export class RecordTopics<Subscriber> {
+  readonly #matches: Matches<Subscriber>;
+  readonly #levelsMax: number;
+
+  constructor(matches: Matches<Subscriber>, levelsMax: number) {
+    this.#matches = matches;
+    this.#levelsMax = levelsMax;
+  }
+
+  match(cursor: RecordCursor, name: KafkaTopicName): Match<Subscriber> {
+    if (cursor.attributeCount > 0 && cursor.nextAttribute() && isTopic(cursor)) {
+      return this.#trusted(cursor.bytes, cursor.itemStart, cursor.itemEnd);
+    }
+    return (
+      (cursor.headerCount > 0 ? this.#fromHeader(cursor) : undefined) ??
+      this.#fromKey(cursor, name) ??
+      this.#trusted(name.bytes, 0, name.bytes.length)
+    );
+  }
+
+  #fromHeader(cursor: RecordCursor): Match<Subscriber> | undefined {
+    cursor.rewindHeaders();
+    while (cursor.nextHeader()) {
+      if (isTopic(cursor)) return this.#untrusted(cursor.bytes, cursor.itemStart, cursor.itemEnd);
+    }
+    return undefined;
+  }
+
+  #fromKey(cursor: RecordCursor, name: KafkaTopicName): Match<Subscriber> | undefined {
+    const { bytes, keyStart, keyEnd } = cursor;
+    const prefix = name.keyPrefix;
+    if (keyEnd - keyStart < prefix.length) return undefined;
+    for (let at = 0; at < prefix.length; at++) {
+      if (bytes[keyStart + at] !== prefix[at]) return undefined;
+    }
+    return this.#untrusted(bytes, keyStart, keyEnd);
+  }
+
+  #trusted(bytes: Buffer, start: number, end: number): Match<Subscriber> {
+    return this.#matches.recall(bytes, start, end) ?? this.#matches.find(bytes, start, end);
+  }
+
+  /** Undefined when the bytes are no topic name that a client might have published to. */
+  #untrusted(bytes: Buffer, start: number, end: number): Match<Subscriber> | undefined {
+    const known = this.#matches.recall(bytes, start, end);
+    if (known) return known;
+    return this.#isTopic(bytes, start, end) ? this.#matches.find(bytes, start, end) : undefined;
+  }
+
+  #isTopic(bytes: Buffer, start: number, end: number): boolean {
+    if (end - start > TOPIC_BYTES_MAX || !isMqttUtf8(bytes, start, end, 'refused')) return false;
+    const topic = bytes.toString('utf8', start, end);
+    return isTopicName(topic) && !isReservedTopic(topic) && levelCount(topic) <= this.#levelsMax;
+  }
+}
+
+function isTopic(cursor: RecordCursor): boolean {
+  return cursor.itemEnd >= 0 && nameIs(TOPIC_NAME, cursor.bytes, cursor.nameStart, cursor.nameEnd);
+}
