@@ -2,6 +2,7 @@
 // Code 0 is success. `RETRIABLE_ERROR_CODES` are those that clients are told to try again.
 
 import type { ReadRefusal, Refusal, TopicErrorCode } from '../port.ts';
+import type { RecordsErrorCode } from './records/errors.ts';
 
 export const ERROR_CODES = {
   UNKNOWN_SERVER_ERROR: -1,
@@ -229,3 +230,13 @@ export const TOPIC_ERROR_CODES = {
   'unknown-outcome': ERROR_CODES.REQUEST_TIMED_OUT,
   storage: ERROR_CODES.KAFKA_STORAGE_ERROR,
 } as const satisfies Record<TopicErrorCode, ErrorCode>;
+
+/** What is wrong with a produced batch. Clients retry CORRUPT_MESSAGE, so it is for damage on the way alone. */
+export const RECORDS_ERROR_CODES = {
+  'corrupt-batch': ERROR_CODES.CORRUPT_MESSAGE,
+  'invalid-record': ERROR_CODES.INVALID_RECORD,
+  'legacy-format': ERROR_CODES.INVALID_RECORD,
+  'unsupported-compression': ERROR_CODES.UNSUPPORTED_COMPRESSION_TYPE,
+  'invalid-timestamp': ERROR_CODES.INVALID_TIMESTAMP,
+  'too-large': ERROR_CODES.MESSAGE_TOO_LARGE,
+} as const satisfies Record<RecordsErrorCode, ErrorCode>;
