@@ -1,0 +1,68 @@
+// Lists come page by page: sorted by name, cut after `limit`, with a cursor to go on. A cursor is the last name of
+// the page, so what comes and goes between two pages neither repeats nor hides another.
+import * as z from 'zod';
+import { AdminError } from './errors.ts';
+
+const PAGE_DEFAULT = 50;
+const PAGE_MAX = 1000;
+
+export const pageQuery = z.strictObject({
+  limit: z
+    .string()
+    .regex(/^\d{1,9}$/, `must be a number from 1 to ${PAGE_MAX}`)
+    .transform(Number)
+    .pipe(z.int().min(1, `must be from 1 to ${PAGE_MAX}`).max(PAGE_MAX, `must be from 1 to ${PAGE_MAX}`))
+    .optional()
+    .meta({ description: `Items of a page: ${PAGE_DEFAULT}, at most ${PAGE_MAX}.` }),
+  search: z
+    .string()
+    .max(256)
+    .optional()
+    .meta({ description: 'Only names that contain this, upper and lower case alike.' }),
+  cursor: z.string().max(65_536).optional().meta({ description: '`next` of the page before.' }),
+});
+
+export type PageQuery = z.output<typeof pageQuery>;
+
+export function pageOf<Item extends z.ZodType>(item: Item) {
+  return z.strictObject({
+    items: z.array(item),
+    next: z.string().nullable().meta({ description: 'Cursor of the next page; null on the last one.' }),
+  });
+}
+
+export interface Page<T> {
+  items: T[];
+  next: string | null;
+}
+
+/** @param sorted by `nameOf`, in code unit order. */
+export function pageFrom<T>(sorted: readonly T[], nameOf: (item: T) => string, query: PageQuery): Page<T> {
+  const limit = query.limit ?? PAGE_DEFAULT;
+  const after = query.cursor === undefined ? undefined : readCursor(query.cursor);
+  const search = query.search?.toLowerCase();
+  const items: T[] = [];
+  for (const item of sorted) {
+    const name = nameOf(item);
+    if (after !== undefined && name <= after) continue;
+    if (search !== undefined && !name.toLowerCase().includes(search)) continue;
+    if (items.length === limit) return { items, next: writeCursor(nameOf(items[limit - 1]!)) };
+    items.push(item);
+  }
+  return { items, next: null };
+}
+
+function writeCursor(name: string): string {
+  return Buffer.from(name, 'utf8').toString('base64url');
+}
+
+function readCursor(cursor: string): string {
+  const name = Buffer.from(cursor, 'base64url').toString('utf8');
+  if (writeCursor(name) !== cursor) {
+    throw new AdminError('invalid_request', 'cursor: is not one that this list gave', {
+      field: 'cursor',
+      hint: 'leave it out for the first page',
+    });
+  }
+  return name;
+}

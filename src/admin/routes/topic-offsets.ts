@@ -1,0 +1,214 @@
+// GET /api/v1/topics/{topic}/offsets: ends of each partition's log, and the offsets of the times asked for. The
+// ends come from memory; a time costs one index lookup and one read a partition. Readers see offsets below the high
+// watermark, so that is what `latest` and `end` mean (KIP-79; `max-timestamp` is KIP-734).
+import * as z from 'zod';
+import type { Partition, TopicView } from '../../../protocols/port.ts';
+import { requireAccess } from '../access.ts';
+import { AdminError } from '../errors.ts';
+import type { HttpServer } from '../server.ts';
+import { count, errorResponses, milliseconds } from '../shapes.ts';
+import type { AdminTarget } from '../target.ts';
+import { parseTimeQuery, type TimeQuery } from '../time-query.ts';
+
+const QUERIES_DEFAULT = 'earliest,latest';
+const QUERIES_MAX = 16;
+/** Lookups under way at once in one request: they overlap on disk without holding a file each. */
+const LOOKUPS_AT_ONCE = 32;
+
+const answerShape = z.strictObject({
+  query: z.string().meta({ description: 'As it was asked.' }),
+  timestampMs: milliseconds.nullable().meta({ description: 'The time it stands for; null when it is none.' }),
+  offset: count,
+  recordTimestampMs: milliseconds
+    .nullable()
+    .meta({ description: 'Of the record there, when it was looked up.' }),
+  reason: z.enum(['found', 'end']).meta({
+    description: '`end`: nothing at or after that time; `offset` is where the next record will be seen.',
+  }),
+});
+
+type Answer = z.output<typeof answerShape>;
+
+const offsetsShape = z.strictObject({
+  topic: z.string(),
+  topicId: z.string(),
+  partitions: z.array(
+    z.strictObject({
+      partition: count,
+      leaderEpoch: z.int(),
+      logStart: count,
+      logEnd: count,
+      highWatermark: count,
+      lastStable: count,
+      bytes: count,
+      segments: count,
+      at: z.array(answerShape),
+    }),
+  ),
+});
+
+export function topicOffsetRoutes(server: HttpServer, { hub }: AdminTarget): void {
+  server.get('/api/v1/topics/:topic/offsets', {
+    config: { role: 'viewer' },
+    schema: {
+      summary: 'Ends of the log and offsets by time, of each partition.',
+      tags: ['topics'],
+      params: z.strictObject({ topic: z.string().max(1024) }),
+      querystring: z.strictObject({
+        at: z
+          .string()
+          .max(4096)
+          .optional()
+          .meta({
+            description: `Up to ${QUERIES_MAX}, with commas: earliest, latest, max-timestamp, -1h, 2026-09-01T00:00:00Z, milliseconds since the epoch. Default: ${QUERIES_DEFAULT}.`,
+          }),
+        partition: z
+          .string()
+          .max(65_536)
+          .regex(/^\d{1,9}(?:,\d{1,9})*$/, 'must be a number, or numbers with commas')
+          .optional()
+          .meta({ description: 'Only these, with commas.' }),
+      }),
+      response: { 200: offsetsShape, ...errorResponses },
+    },
+    handler: async (request) => {
+      const { params, query, principal } = request;
+      requireAccess(hub.access, principal, 'describe', 'topic', params.topic);
+      const topic = hub.topics.get(params.topic);
+      if (!topic) throw new AdminError('not_found', `there is no topic ${params.topic}`, { field: 'topic' });
+      const queries = readQueries(query.at ?? QUERIES_DEFAULT, hub.clock.now());
+      const partitions = choosePartitions(topic, query.partition);
+      const answers = await mapSome(partitions, LOOKUPS_AT_ONCE, (partition) =>
+        answersOf(partition, queries),
+      );
+      return {
+        topic: topic.name,
+        topicId: topic.topicId,
+        partitions: partitions.map((partition, index) => ({ ...endsOf(partition), at: answers[index]! })),
+      };
+    },
+  });
+}
+
+function readQueries(at: string, nowMs: number): TimeQuery[] {
+  const parts = at.split(',');
+  if (parts.length > QUERIES_MAX) {
+    throw new AdminError('invalid_request', `at: ${parts.length} are too many, at most ${QUERIES_MAX}`, {
+      field: 'at',
+    });
+  }
+  return parts.map((part) => {
+    const query = parseTimeQuery(part, nowMs);
+    if ('message' in query)
+      throw new AdminError('invalid_request', `at: ${query.message}`, { field: 'at', hint: query.hint });
+    return query;
+  });
+}
+
+function choosePartitions(topic: TopicView, wanted: string | undefined): readonly Partition[] {
+  if (wanted === undefined) return topic.partitions;
+  return [...new Set(wanted.split(',').map(Number))].map((number) => {
+    const partition = topic.partitions[number];
+    if (partition) return partition;
+    const message = `topic ${topic.name} has no partition ${number}`;
+    throw new AdminError('not_found', message, {
+      field: 'partition',
+      hint: `it has ${topic.partitions.length}`,
+    });
+  });
+}
+
+function endsOf(partition: Partition) {
+  return {
+    partition: partition.partition,
+    leaderEpoch: partition.leaderEpoch,
+    logStart: partition.logStartOffset,
+    logEnd: partition.logEndOffset,
+    highWatermark: partition.highWatermark,
+    lastStable: partition.lastStableOffset,
+    bytes: partition.byteSize,
+    segments: partition.segmentCount,
+  };
+}
+
+async function answersOf(partition: Partition, queries: readonly TimeQuery[]): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  for (const query of queries) {
+    try {
+      answers.push(await answer(partition, query));
+    } catch (error) {
+      const message = `partition ${partition.partition} of ${partition.topic} cannot be read`;
+      throw new AdminError('storage', message, {
+        field: 'partition',
+        hint: 'ask for the others with partition=',
+        cause: error,
+      });
+    }
+  }
+  return answers;
+}
+
+async function answer(partition: Partition, query: TimeQuery): Promise<Answer> {
+  const end = partition.highWatermark;
+  switch (query.kind) {
+    case 'earliest': {
+      const offset = partition.logStartOffset;
+      return withoutTime(query.query, offset, offset < end ? 'found' : 'end');
+    }
+    case 'latest':
+      return withoutTime(query.query, end, 'end');
+    case 'max-timestamp': {
+      const found = await partition.offsetOfMaxTimestamp('highWatermark');
+      if (!found) return withoutTime(query.query, end, 'end');
+      return {
+        query: query.query,
+        timestampMs: null,
+        offset: found.offset,
+        recordTimestampMs: found.timestampMs,
+        reason: 'found',
+      };
+    }
+    case 'time': {
+      const { timestampMs } = query;
+      const found = await partition.offsetForTime(timestampMs, 'highWatermark');
+      if (!found) return { ...withoutTime(query.query, end, 'end'), timestampMs };
+      return {
+        query: query.query,
+        timestampMs,
+        offset: found.offset,
+        recordTimestampMs: found.timestampMs,
+        reason: 'found',
+      };
+    }
+    default:
+      throw new TypeError(`unknown query ${query satisfies never}`);
+  }
+}
+
+function withoutTime(query: string, offset: number, reason: Answer['reason']): Answer {
+  return { query, timestampMs: null, offset, recordTimestampMs: null, reason };
+}
+
+/** Results in the order of the items; the first failure is thrown and nothing more is begun. */
+async function mapSome<T, R>(
+  items: readonly T[],
+  atOnce: number,
+  map: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results = new Array<R>(items.length);
+  let next = 0;
+  let failed = false;
+  const worker = async () => {
+    while (next < items.length && !failed) {
+      const index = next++;
+      try {
+        results[index] = await map(items[index]!);
+      } catch (error) {
+        failed = true;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  return results;
+}

@@ -1,0 +1,190 @@
+// The admin API's HTTP server without its socket: fastify, the JSON schemas, the error answers, what holds for every
+// route. Everything heavy is imported here, so whoever needs no admin API imports none of it.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import swagger from '@fastify/swagger';
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type RawServerDefault,
+} from 'fastify';
+import {
+  jsonSchemaTransform,
+  serializerCompiler,
+  validatorCompiler,
+  type ZodTypeProvider,
+} from 'fastify-type-provider-zod';
+import * as z from 'zod';
+import type { Log } from '../../protocols/port.ts';
+import { type Authorize, anonymous, letEveryoneIn } from './access.ts';
+import { AdminError, errorBody, knownError, parserError } from './errors.ts';
+import { groupRoutes } from './routes/groups.ts';
+import { healthRoutes } from './routes/health.ts';
+import { infoRoutes } from './routes/info.ts';
+import { topicOffsetRoutes } from './routes/topic-offsets.ts';
+import { topicRoutes } from './routes/topics.ts';
+import { errorResponses } from './shapes.ts';
+import type { AdminTarget } from './target.ts';
+
+export type HttpServer = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+
+export interface HttpServerOptions {
+  readonly target: AdminTarget;
+  readonly version: string;
+  readonly listener: string;
+  readonly log: Log;
+  readonly authorize?: Authorize;
+}
+
+/** No route takes a body yet; what a client sends with a GET is bounded all the same. */
+const BODY_BYTES_MAX = 64 * 1024;
+/** Request line and headers together; the longest group id that Kafka allows fits, percent-encoded or not. */
+const HEADER_BYTES_MAX = 128 * 1024;
+const REQUEST_TIMEOUT_MS = 30_000;
+const IDLE_TIMEOUT_MS = 75_000;
+
+export async function buildHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const server = fastify({
+    logger: false as const,
+    bodyLimit: BODY_BYTES_MAX,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    http: { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: REQUEST_TIMEOUT_MS },
+    routerOptions: { maxParamLength: HEADER_BYTES_MAX },
+    forceCloseConnections: 'idle',
+    frameworkErrors: (error, request, reply) => answerError(options.log, error, request, reply),
+    clientErrorHandler: (error, socket) => {
+      if (!socket.writable) return;
+      const refusal = parserError(error.code);
+      const body = JSON.stringify(errorBody(refusal));
+      const head = `HTTP/1.1 ${refusal.status} ${refusal.code}\r\nContent-Type: application/json; charset=utf-8\r\n`;
+      socket.end(`${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+    },
+  }).withTypeProvider<ZodTypeProvider>();
+
+  server.setValidatorCompiler(validatorCompiler);
+  server.setSerializerCompiler(serializerCompiler);
+  server.setErrorHandler((error, request, reply) => answerError(options.log, error, request, reply));
+  guardEveryRequest(server, options.listener, options.authorize ?? letEveryoneIn);
+  const methodsByUrl = requireRoles(server);
+  await server.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Polylog admin API', version: options.version },
+    },
+    transform: jsonSchemaTransform,
+  });
+  await server.register((routes: HttpServer, _: object, done: () => void) => {
+    healthRoutes(routes, options.target);
+    infoRoutes(routes, options.target, options.version);
+    topicRoutes(routes, options.target);
+    topicOffsetRoutes(routes, options.target);
+    groupRoutes(routes, options.target);
+    openapiRoute(routes);
+    done();
+  });
+  refuseOtherMethods(server, methodsByUrl);
+  server.setNotFoundHandler({ preHandler: [] }, (request) => {
+    const hint = 'the routes are in /api/v1/openapi.json';
+    throw new AdminError('not_found', `there is nothing at ${pathOf(request)}`, { hint });
+  });
+  await server.ready();
+  return server;
+}
+
+function openapiRoute(server: HttpServer): void {
+  server.get('/api/v1/openapi.json', {
+    config: { role: 'viewer' },
+    schema: {
+      summary: 'This document.',
+      tags: ['hub'],
+      response: { 200: z.looseObject({ openapi: z.string() }), ...errorResponses },
+    },
+    // A cast: the document's type is a union of versions, and all that is promised of it is that it is one.
+    handler: () => server.swagger() as { openapi: string },
+  });
+}
+
+function guardEveryRequest(server: HttpServer, listener: string, authorize: Authorize): void {
+  // Declared before use so that all requests have one shape; the hook below sets it first thing.
+  server.decorateRequest('principal');
+  server.addHook('onRequest', async (request, reply) => {
+    request.principal = anonymous(listener, request.ip);
+    reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
+    refuseLargeBody(request, reply);
+    authorize(request.principal, request.routeOptions.config.role ?? 'viewer');
+  });
+}
+
+/** Fastify reads no body of a GET, so its own limit does not see one. */
+function refuseLargeBody(request: FastifyRequest, reply: FastifyReply): void {
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+  const isOpenEnded = encoding !== undefined;
+  const isTooLarge = Number(length ?? 0) > (request.routeOptions.bodyLimit ?? BODY_BYTES_MAX);
+  // What is not read must not be drained either: the connection ends with the answer.
+  if (isOpenEnded || isTooLarge) reply.header('connection', 'close');
+  if (isTooLarge) throw new AdminError('payload_too_large', 'the body is larger than this route takes');
+}
+
+/** @throws when a route is registered without a role: forgetting one must not open a door. */
+function requireRoles(server: HttpServer): Map<string, Set<string>> {
+  const methodsByUrl = new Map<string, Set<string>>();
+  server.addHook('onRoute', (route) => {
+    if (route.config?.role === undefined) throw new TypeError(`route ${route.url} names no role`);
+    const methods = methodsByUrl.get(route.url) ?? new Set<string>();
+    for (const method of [route.method].flat()) methods.add(method);
+    methodsByUrl.set(route.url, methods);
+  });
+  return methodsByUrl;
+}
+
+/** 405 with the methods that there are (RFC 9110 §15.5.6), before a body is read. */
+function refuseOtherMethods(
+  server: HttpServer,
+  methodsByUrl: ReadonlyMap<string, ReadonlySet<string>>,
+): void {
+  for (const [url, methods] of [...methodsByUrl]) {
+    const allowed = [...methods].join(', ');
+    server.route({
+      url,
+      method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
+        (method) => !methods.has(method),
+      ),
+      config: { role: 'anyone' },
+      schema: { hide: true },
+      onRequest: async (request, reply) => {
+        reply.header('allow', allowed).header('connection', 'close');
+        throw new AdminError('method_not_allowed', `${request.method} is not for ${pathOf(request)}`, {
+          hint: `it takes ${allowed}`,
+        });
+      },
+      handler: () => undefined,
+    });
+  }
+}
+
+function answerError(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const known = knownError(error);
+  if (!known || known.code === 'storage') {
+    log.error('admin-request-failed', { method: request.method, route: request.routeOptions?.url, error });
+  }
+  const answer = known ?? new AdminError('internal', 'the hub failed to answer; its log has the reason');
+  return reply
+    .code(answer.status)
+    .type('application/json; charset=utf-8')
+    .serializer(JSON.stringify)
+    .send(errorBody(answer));
+}
+
+function pathOf(request: { readonly url: string }): string {
+  const path = request.url.split('?', 1)[0]!;
+  return path.length > 200 ? `${path.slice(0, 197)}...` : path;
+}

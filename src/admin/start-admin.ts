@@ -1,0 +1,82 @@
+// Opens the admin API's listeners and closes them. The HTTP server and what it needs are imported here, not before:
+// 200 ms that the hub opens its logs and its other listeners in.
+import type { ListenerView, Log } from '../../protocols/port.ts';
+import type { ListenerConfig } from '../config/broker-config.ts';
+import { type AdminServer, BrokerError } from '../running-broker.ts';
+import type { Authorize } from './access.ts';
+import type { HttpServer } from './server.ts';
+import type { AdminTarget } from './target.ts';
+
+export interface AdminOptions {
+  readonly target: AdminTarget;
+  readonly listeners: readonly ListenerConfig[];
+  readonly version: string;
+  readonly log: Log;
+  /** Default: everyone may read. */
+  readonly authorize?: Authorize;
+}
+
+interface OpenListener {
+  readonly name: string;
+  readonly server: HttpServer;
+  readonly host: string;
+  readonly port: number;
+  /** Counted here: Node tells it through a callback only. */
+  connections: number;
+}
+
+/** How long requests in flight may take to end when the hub stops. */
+const DRAIN_MS = 300;
+
+/** @throws BrokerError `listen`; nothing is left open then. */
+export async function startAdmin(options: AdminOptions): Promise<AdminServer> {
+  const open: OpenListener[] = [];
+  const admin: AdminServer = {
+    listeners: () => open.map(viewOf),
+    close: async () => {
+      await Promise.all(open.splice(0).map(closeListener));
+    },
+  };
+  try {
+    for (const listener of options.listeners) open.push(await openListener(options, listener));
+    return admin;
+  } catch (error) {
+    await admin.close();
+    throw error;
+  }
+}
+
+async function openListener(options: AdminOptions, listener: ListenerConfig): Promise<OpenListener> {
+  const { name, host, port, connectionsMax } = listener;
+  const { buildHttpServer } = await import('./server.ts');
+  const server = await buildHttpServer({ ...options, listener: name });
+  server.server.maxConnections = connectionsMax;
+  try {
+    await server.listen({ host, port });
+  } catch (error) {
+    await server.close();
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new BrokerError('listen', `listener "${name}" cannot listen on ${host}:${port}: ${reason}`, error);
+  }
+  const address = server.server.address();
+  const isBound = typeof address === 'object' && address !== null;
+  const open = { name, server, host, port: isBound ? address.port : port, connections: 0 };
+  server.server.on('connection', (socket) => {
+    open.connections++;
+    socket.once('close', () => {
+      open.connections--;
+    });
+  });
+  return open;
+}
+
+/** Connections without a request are closed at once, the others after their answer or after {@link DRAIN_MS}. */
+async function closeListener({ server }: OpenListener): Promise<void> {
+  const stuck = setTimeout(() => server.server.closeAllConnections(), DRAIN_MS);
+  await server.close();
+  clearTimeout(stuck);
+}
+
+function viewOf({ name, host, port, connections }: OpenListener): ListenerView {
+  return { name, protocol: 'http', host, port, connections };
+}

@@ -1,0 +1,13 @@
+// What the admin API shows: the running hub. A broker is one.
+import type { GroupDirectory, Hub, ListenerView } from '../../protocols/port.ts';
+
+export interface AdminTarget {
+  readonly hub: Hub;
+  /** Milliseconds since the epoch. */
+  readonly startedAtMs: number;
+  readonly groups: GroupDirectory;
+  /** All of them, the admin API's too. */
+  listeners(): readonly ListenerView[];
+  /** Why it does not serve everything, a phrase each; empty when it does. */
+  ready(): readonly string[];
+}
