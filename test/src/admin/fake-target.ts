@@ -1,0 +1,143 @@
+// A hub of plain values behind the port's types, and an admin server on a free port in front of it.
+import type {
+  GroupOffset,
+  GroupView,
+  Hub,
+  ListenerView,
+  Log,
+  Partition,
+  TimestampedOffset,
+  TopicView,
+} from '../../../protocols/port.ts';
+import type { Authorize } from '../../../src/admin/access.ts';
+import { startAdmin } from '../../../src/admin/start-admin.ts';
+import type { AdminTarget } from '../../../src/admin/target.ts';
+
+export const NOW_MS = 1_764_000_000_000;
+
+interface FakePartition {
+  readonly logStart?: number;
+  readonly highWatermark?: number;
+  readonly logEnd?: number;
+  /** Record timestamps by offset from the log start on. */
+  readonly timesMs?: readonly number[];
+  readonly broken?: boolean;
+}
+
+export function fakePartition(topic: string, partition: number, shape: FakePartition = {}): Partition {
+  const logStart = shape.logStart ?? 0;
+  const timesMs = shape.timesMs ?? [];
+  const highWatermark = shape.highWatermark ?? logStart + timesMs.length;
+  const at = (index: number): TimestampedOffset | undefined => {
+    if (shape.broken) throw new Error('a disk fault with /secret/paths in it');
+    return index < 0 || index >= timesMs.length
+      ? undefined
+      : { offset: logStart + index, timestampMs: timesMs[index]!, leaderEpoch: 1 };
+  };
+  // A cast: what the admin API never calls is left out.
+  return {
+    topic,
+    topicId: `id-of-${topic}`,
+    partition,
+    leaderEpoch: 1,
+    logStartOffset: logStart,
+    logEndOffset: shape.logEnd ?? highWatermark,
+    highWatermark,
+    lastStableOffset: highWatermark,
+    deleted: false,
+    byteSize: 100,
+    segmentCount: 2,
+    offsetForTime: async (timestampMs: number) => at(timesMs.findIndex((time) => time >= timestampMs)),
+    offsetOfMaxTimestamp: async () => at(timesMs.indexOf(Math.max(...timesMs))),
+  } as Partial<Partition> as Partition;
+}
+
+export function fakeTopic(name: string, partitions: readonly Partition[], internal = false): TopicView {
+  const config = {
+    cleanupPolicy: 'delete',
+    segmentBytes: 1,
+    maxMessageBytes: 1,
+    messageTimestampType: 'CreateTime',
+  } as const;
+  return { name, topicId: `id-of-${name}`, internal, partitions, config };
+}
+
+export interface FakeHub {
+  topics?: TopicView[];
+  groups?: GroupView[];
+  offsets?: Record<string, GroupOffset[]>;
+  failing?: string[];
+  /** Names that nobody may see. */
+  hidden?: string[];
+}
+
+export interface FakeAdmin {
+  readonly url: string;
+  readonly port: number;
+  readonly logged: { readonly event: string; readonly fields: object | undefined }[];
+  /** Status and parsed body. */
+  get(path: string, init?: RequestInit): Promise<{ status: number; body: unknown; headers: Headers }>;
+  close(): Promise<void>;
+}
+
+export async function openFakeAdmin(fake: FakeHub, authorize?: Authorize): Promise<FakeAdmin> {
+  const logged: { event: string; fields: object | undefined }[] = [];
+  const note = (event: string, fields?: object) => void logged.push({ event, fields });
+  const log: Log = { debug: note, info: note, warn: note, error: note };
+  const listeners: ListenerView[] = [];
+  const target: AdminTarget = {
+    hub: fakeHub(fake, log),
+    startedAtMs: NOW_MS - 5_000,
+    groups: {
+      list: () => fake.groups ?? [],
+      get: (groupId) => fake.groups?.find((group) => group.groupId === groupId),
+      offsets: (groupId) => fake.offsets?.[groupId],
+    },
+    listeners: () => listeners,
+    ready: () => fake.failing ?? [],
+  };
+  const admin = await startAdmin({
+    target,
+    listeners: [{ name: 'admin', protocol: 'http', host: '127.0.0.1', port: 0, connectionsMax: 100 }],
+    version: '1.2.3',
+    log,
+    ...(authorize === undefined ? {} : { authorize }),
+  });
+  listeners.push(...admin.listeners());
+  const { port } = listeners[0]!;
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    url,
+    port,
+    logged,
+    get: async (path, init) => {
+      const answer = await fetch(url + path, init);
+      const text = await answer.text();
+      return {
+        status: answer.status,
+        body: text === '' ? undefined : JSON.parse(text),
+        headers: answer.headers,
+      };
+    },
+    close: () => admin.close(),
+  };
+}
+
+function fakeHub(fake: FakeHub, log: Log): Hub {
+  const topics = () => [...(fake.topics ?? [])].sort((left, right) => (left.name < right.name ? -1 : 1));
+  // A cast: what the admin API never calls is left out.
+  return {
+    topics: {
+      get: (name: string) => topics().find((topic) => topic.name === name),
+      list: topics,
+      partition: (name: string, number: number) =>
+        topics().find((topic) => topic.name === name)?.partitions[number],
+    },
+    cluster: { clusterId: 'cluster', nodeId: 7 },
+    access: {
+      allows: (...[, , , name]: Parameters<Hub['access']['allows']>) => !fake.hidden?.includes(name),
+    },
+    clock: { now: () => NOW_MS, monotonic: () => 0, setTimer: () => ({ cancel() {} }) },
+    log,
+  } as Partial<{ [key in keyof Hub]: Partial<Hub[key]> }> as Hub;
+}

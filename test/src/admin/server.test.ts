@@ -1,0 +1,215 @@
+// What holds for every route: health, paging, limits, bad bytes, the access seam, stopping.
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, expect, it } from 'vitest';
+import { AdminError } from '../../../src/admin/errors.ts';
+import {
+  type FakeAdmin,
+  type FakeHub,
+  fakePartition,
+  fakeTopic,
+  NOW_MS,
+  openFakeAdmin,
+} from './fake-target.ts';
+
+let admin: FakeAdmin | undefined;
+afterEach(() => admin?.close());
+
+async function open(hub: FakeHub = {}): Promise<FakeAdmin> {
+  admin = await openFakeAdmin(hub);
+  return admin;
+}
+
+/** Sends bytes, gives everything that comes back until the server closes. */
+async function exchange({ port }: FakeAdmin, bytes: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  socket.write(bytes);
+  return text(socket);
+}
+
+describe('health', () => {
+  it('ready: 200; not ready: 503 with what fails, and alive all the same', async () => {
+    const failing: string[] = [];
+    const { get } = await open({ failing });
+    expect(await get('/health/ready')).toMatchObject({ status: 200, body: { ready: true } });
+    failing.push('partition a-0 is read-only', 'the hub is stopping');
+    expect(await get('/health/ready')).toMatchObject({
+      status: 503,
+      body: {
+        ready: false,
+        failing,
+        error: { code: 'not_ready', message: 'partition a-0 is read-only; the hub is stopping' },
+      },
+    });
+    expect(await get('/health/live')).toMatchObject({ status: 200, body: { live: true } });
+  });
+});
+
+describe('info', () => {
+  it('tells version, cluster, uptime and listeners', async () => {
+    const { get, port } = await open();
+    expect((await get('/api/v1/info')).body).toEqual({
+      version: '1.2.3',
+      clusterId: 'cluster',
+      nodeId: 7,
+      startedAtMs: NOW_MS - 5000,
+      uptimeMs: 5000,
+    });
+    const { body } = await get('/api/v1/listeners');
+    expect(body).toMatchObject({
+      items: [{ name: 'admin', protocol: 'http', host: '127.0.0.1', port }],
+      next: null,
+    });
+  });
+});
+
+describe('topics', () => {
+  const names = ['Beta', '__state', 'alpha', 'alphabet', 'gamma'];
+  const topics = () => names.map((name) => fakeTopic(name, [fakePartition(name, 0)], name.startsWith('__')));
+  const listed = async ({ get }: FakeAdmin, query: string) => {
+    const { body } = await get(`/api/v1/topics?${query}`);
+    const { items, next } = body as { items: { name: string }[]; next: string | null };
+    return { names: items.map(({ name }) => name), next };
+  };
+
+  it('come page by page, each once, though others come and go between', async () => {
+    const hub = { topics: topics() };
+    const server = await open(hub);
+    const first = await listed(server, 'limit=2');
+    expect(first.names).toEqual(['Beta', '__state']);
+    hub.topics = [...hub.topics.filter(({ name }) => name !== '__state'), fakeTopic('Aaa', [])];
+    const second = await listed(server, `limit=2&cursor=${first.next}`);
+    expect(second.names).toEqual(['alpha', 'alphabet']);
+    const third = await listed(server, `limit=2&cursor=${second.next}`);
+    expect(third).toEqual({ names: ['gamma'], next: null });
+  });
+
+  it('end exactly at a full page', async () => {
+    expect(await listed(await open({ topics: topics() }), 'limit=5')).toEqual({ names, next: null });
+  });
+
+  it('are found by a part of their name', async () => {
+    const server = await open({ topics: topics() });
+    expect(await listed(server, 'search=ALPHA&limit=1')).toMatchObject({ names: ['alpha'] });
+    expect((await listed(server, 'search=%5Bz')).names).toEqual([]);
+  });
+
+  it('say what is internal and how large it is', async () => {
+    const { get } = await open({ topics: topics() });
+    const { body } = await get('/api/v1/topics?search=state');
+    expect(body).toMatchObject({
+      items: [
+        { name: '__state', topicId: 'id-of-__state', internal: true, partitions: 1, bytes: 100, segments: 2 },
+      ],
+    });
+  });
+
+  it('that the caller may not see are not there', async () => {
+    expect((await listed(await open({ topics: topics(), hidden: ['alpha'] }), '')).names).not.toContain(
+      'alpha',
+    );
+  });
+});
+
+describe('limits', () => {
+  it('a body that is too large is refused unread', async () => {
+    const head = `GET /health/live HTTP/1.1\r\nHost: x\r\nContent-Length: ${2 ** 31}\r\n\r\n`;
+    const answer = await exchange(await open(), head);
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+    expect(answer).toContain('"code":"payload_too_large"');
+  });
+
+  it('a body without an end is not waited for', async () => {
+    const head = 'GET /health/live HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n';
+    expect(await exchange(await open(), head)).toMatch(/^HTTP\/1\.1 200 [\s\S]*connection: close/i);
+  });
+
+  it('headers that are too large', async () => {
+    const answer = await exchange(
+      await open(),
+      `GET / HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(200_000)}\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 431 [\s\S]*"code":"headers_too_large"/);
+  });
+
+  it.each(['\0\0\0\x12garbage\r\n\r\n', 'GET\r\n\r\n', '\x16\x03\x01\x02\0\x01\0', 'GET / HTTP/9.9\r\n\r\n'])(
+    'bytes that are no HTTP: %j',
+    async (bytes) => {
+      const server = await open();
+      expect(await exchange(server, bytes)).toMatch(
+        /^HTTP\/1\.1 400 [\s\S]*\{"error":\{"code":"invalid_request"/,
+      );
+      expect((await server.get('/health/live')).status).toBe(200);
+    },
+  );
+});
+
+describe('faults of ours', () => {
+  it('are told as such and no more; the log has the reason', async () => {
+    const hub: FakeHub = {};
+    Object.defineProperty(hub, 'topics', {
+      get: () => {
+        throw new Error('/secret/path');
+      },
+    });
+    const { get, logged } = await open(hub);
+    const { status, body } = await get('/api/v1/topics');
+    expect(status).toBe(500);
+    expect(body).toEqual({
+      error: { code: 'internal', message: 'the hub failed to answer; its log has the reason' },
+    });
+    expect(logged).toMatchObject([
+      {
+        event: 'admin-request-failed',
+        fields: { method: 'GET', route: '/api/v1/topics', error: { message: '/secret/path' } },
+      },
+    ]);
+  });
+
+  it('an answer that is not what the document promises is one', async () => {
+    const { get, logged } = await open({
+      topics: [fakeTopic('t', [{ ...fakePartition('t', 0), byteSize: -1 }])],
+    });
+    expect((await get('/api/v1/topics')).status).toBe(500);
+    expect(logged).toHaveLength(1);
+  });
+});
+
+describe('access', () => {
+  it('every request is asked for its role, from loopback too', async () => {
+    const asked: string[] = [];
+    admin = await openFakeAdmin({}, ({ name, listener, remoteAddress }, role) => {
+      asked.push([name, listener, remoteAddress, role].join(' '));
+      if (role === 'viewer') throw new AdminError('forbidden', 'no');
+    });
+    expect((await admin.get('/api/v1/info')).status).toBe(403);
+    expect((await admin.get('/api/v1/topics/t/offsets')).status).toBe(403);
+    expect((await admin.get('/health/live')).status).toBe(200);
+    expect(asked[0]).toBe('anonymous admin 127.0.0.1 viewer');
+    expect(asked[2]).toBe('anonymous admin 127.0.0.1 anyone');
+  });
+});
+
+describe('stopping', () => {
+  it('closes at once though a client keeps its connection', async () => {
+    const server = await open();
+    const socket = connect(server.port, '127.0.0.1');
+    await once(socket, 'connect');
+    socket.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(socket, 'data');
+    await server.close();
+    await once(socket.resume(), 'close');
+    await expect(fetch(server.url)).rejects.toThrow();
+  });
+
+  it('closes though a request never ends', async () => {
+    const server = await open();
+    const socket = connect(server.port, '127.0.0.1');
+    await once(socket, 'connect');
+    socket.write('GET /health/live HTTP/1.1\r\nHost:');
+    await server.close();
+    await once(socket.resume(), 'close');
+  });
+});
