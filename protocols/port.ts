@@ -199,15 +199,16 @@ export interface Partition {
    * nothing is appended and `append` throws the same error. Batches of several calls keep the order of the calls.
    * The promise resolves as `acks` says: 'flushed' after the flush that covers the batch, 'written' after
    * the write, 'none' at once. It never rejects. Promises of one group commit resolve in append order.
+   * An internal topic takes no appends and no publishes (`unknown-topic`): its state is written through its table.
    */
   append(options: BatchOptions, fill: (writer: RecordWriter) => void): Promise<Appended | Refused>;
 
   /** Offset below the log start or above the bound's end is `offset-out-of-range`; the end itself is an empty range. */
   read(options: ReadOptions): Promise<ReadResult>;
 
-  /** First record with timestamp ≥ `timestampMs`, below the bound. */
+  /** First record with timestamp ≥ `timestampMs`, below the bound. Rejects when the log cannot be read. */
   offsetForTime(timestampMs: number, upTo: Visibility): Promise<TimestampedOffset | undefined>;
-  /** First record among those with the largest timestamp, below the bound (KIP-734). */
+  /** First record among those with the largest timestamp, below the bound (KIP-734). Rejects as above. */
   offsetOfMaxTimestamp(upTo: Visibility): Promise<TimestampedOffset | undefined>;
 
   /** `listener` is called in the tick in which the high watermark moved, or the topic was deleted. Returns its removal. */
@@ -274,7 +275,10 @@ export interface Topics {
   partition(name: string, partition: number): Partition | undefined;
   create(request: CreateTopicRequest): Promise<TopicView | TopicError>;
   delete(name: string): Promise<undefined | TopicError>;
-  /** The topic, made with the defaults if missing and the configuration allows it. Concurrent calls share one creation. */
+  /**
+   * The topic, made with the defaults if missing and the configuration allows it. Concurrent calls share one
+   * creation. For those who want to write: an internal topic is refused.
+   */
   ensure(name: string): Promise<TopicView | TopicError>;
   /** Effective Kafka-named configuration entries with their source, for those that have an effect. */
   describeConfig(name: string): readonly TopicConfigEntry[] | undefined;

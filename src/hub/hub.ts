@@ -136,18 +136,17 @@ export class LocalHub implements Hub {
 
   /** What keeps the hub from serving all that it holds, a phrase each; empty when nothing does. */
   faults(): readonly string[] {
-    const unopened = this.topics
-      .list()
-      .flatMap((topic) => topic.partitions)
-      .filter((partition) => partition.log === undefined)
-      .map((partition) => `partition ${partition.name} could not be opened`);
-    const failed = this.topics
-      .list()
-      .flatMap((topic) => topic.partitions)
-      .filter((partition) => partition.log?.failed !== undefined)
-      .map((partition) => `partition ${partition.name} takes no appends: ${partition.log?.failed?.message}`);
+    const faults: string[] = [];
+    for (const { partitions } of this.topics.list()) {
+      for (const { name, log } of partitions) {
+        if (log === undefined) faults.push(`partition ${name} could not be opened`);
+        else if (log.failed !== undefined) {
+          faults.push(`partition ${name} takes no appends: ${log.failed.message}`);
+        }
+      }
+    }
     const notServing = this.#tables.flatMap((table) => table.notServing());
-    return [...unopened, ...failed, ...notServing.map((name) => `state ${name} is not served`)];
+    return [...faults, ...notServing.map((name) => `the state in ${name} is not served`)];
   }
 
   /** Followers hear nothing more, state tables refuse writes. The stores stay open. Idempotent. */
