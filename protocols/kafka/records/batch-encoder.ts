@@ -202,7 +202,7 @@ export class BatchEncoder {
 /** Bytes that one header takes; `valueBytes` −1 = null. */
 export function headerByteLength(nameBytes: number, valueBytes: number): number {
   return (
-    varintByteLength(nameBytes) + nameBytes + varintByteLength(valueBytes) + (valueBytes < 0 ? 0 : valueBytes)
+    varintByteLength(nameBytes) + nameBytes + varintByteLength(valueBytes) + Math.max(valueBytes, 0)
   );
 }
 
