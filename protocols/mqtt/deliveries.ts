@@ -35,11 +35,11 @@ const TOPIC_BYTES_MAX = 512;
 const REMEMBERED_MAX = 1_000_000;
 
 export class Matches<Subscriber> {
-  readonly #tree: SubscriptionTree<Subscriber>;
+  readonly #tree: SubscriptionTree<Subscription<Subscriber>>;
   readonly #cache = new ByteKeyedCache<Match<Subscriber>>(SLOTS, TOPIC_BYTES_MAX);
   #remembered = 0;
 
-  constructor(tree: SubscriptionTree<Subscriber>) {
+  constructor(tree: SubscriptionTree<Subscription<Subscriber>>) {
     this.#tree = tree;
   }
 

@@ -7,8 +7,10 @@ import type { RecordCursor } from '../port.ts';
 import { copyBytes } from './copy-bytes.ts';
 import { hasWildcard } from './packets/message-properties.ts';
 import { PROPERTY } from './packets/properties.ts';
-import type { QoS } from './packets/publish.ts';
+import type { QoS, Version } from './packets/publish.ts';
+import { variableByteIntegerLength } from './packets/publish.ts';
 import type { PublishParts } from './packets/publish-writer.ts';
+import { publishRemainingLength, writePublishHead } from './packets/publish-writer.ts';
 import { isMqttUtf8 } from './packets/utf8.ts';
 import { ATTRIBUTE, isReservedName } from './record-mapping.ts';
 
@@ -29,6 +31,11 @@ export class MessageView implements PublishParts {
   properties: Buffer = EMPTY;
   /** Call {@link buildProperties} before a v5 packet is made of it. */
   propertiesLength = 0;
+
+  /** More than one client gets it: a QoS 0 packet is then encoded once per form and shared. */
+  isShared = false;
+  #sharedPacket3: Buffer | undefined;
+  #sharedPacket5: Buffer | undefined;
 
   #clientIdStart = -1;
   #clientIdEnd = -1;
@@ -52,6 +59,9 @@ export class MessageView implements PublishParts {
     this.payloadStart = cursor.valueEnd < 0 ? 0 : cursor.valueStart;
     this.payloadEnd = Math.max(cursor.valueEnd, 0);
     this.propertiesLength = 0;
+    this.isShared = false;
+    this.#sharedPacket3 = undefined;
+    this.#sharedPacket5 = undefined;
     this.#clientIdStart = -1;
     this.#clientIdEnd = -1;
     this.#expirySeconds = -1;
@@ -61,6 +71,17 @@ export class MessageView implements PublishParts {
     if (this.#expirySeconds >= 0) {
       this.remainingMs = cursor.timestampMs + this.#expirySeconds * 1000 - nowMs;
     }
+  }
+
+  /** The whole PUBLISH at QoS 0, without subscription identifiers. Nobody changes it. */
+  sharedPacket(version: Version): Buffer {
+    // 3.1 and 3.1.1 have one form.
+    if (version === 5) {
+      this.#sharedPacket5 ??= encodeShared(this, version);
+      return this.#sharedPacket5;
+    }
+    this.#sharedPacket3 ??= encodeShared(this, version);
+    return this.#sharedPacket3;
   }
 
   isFrom(clientId: Uint8Array): boolean {
@@ -142,6 +163,16 @@ export class MessageView implements PublishParts {
     this.#hasProperties = true;
   }
 }
+
+function encodeShared(message: MessageView, version: Version): Buffer {
+  const length = publishRemainingLength(message, version, 0, NO_IDENTIFIERS);
+  const packet = Buffer.allocUnsafe(1 + variableByteIntegerLength(length) + length);
+  const at = writePublishHead(packet, 0, length, message, version, 0, false, 0, NO_IDENTIFIERS);
+  copyBytes(message.payload, message.payloadStart, message.payloadEnd, packet, at);
+  return packet;
+}
+
+const NO_IDENTIFIERS: readonly number[] = [];
 
 /** Start and end of an optional slice. */
 class Slice {

@@ -1,13 +1,11 @@
 // What waits to be written to one client's socket. Packets are written one behind another into a buffer, and all that
 // a turn of the event loop made goes out as one write. A message that many receive is referenced, not copied, as long as
 // it is alone.
-import { copyBytes } from './copy-bytes.ts';
+import { COPY_BYTES_MAX, copyBytes } from './copy-bytes.ts';
 
 /** Smallest first: a client that gets a few packets takes no more; the large ones are kept for reuse. */
 const BUFFER_BYTES = [1024, 16 * 1024, 64 * 1024] as const;
 const LARGEST = BUFFER_BYTES[2];
-/** Payloads above this go out from where they are. */
-export const COPY_BYTES_MAX = 32 * 1024;
 
 /** Buffers between two uses, shared by the connections of a front end. */
 export class OutputBuffers {

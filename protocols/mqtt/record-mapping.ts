@@ -81,7 +81,7 @@ export interface PublishAttributes {
   readonly clientId: Uint8Array;
   readonly qos: 0 | 1 | 2;
   readonly retain: boolean;
-  /** Kept at QoS 2 only. */
+  /** Kept at QoS 2 only; 0 = none. */
   readonly packetId: number;
 }
 
@@ -100,9 +100,10 @@ export function encodeAttributes(
   ];
   if (publish.retain) pairs.push([ATTRIBUTE.RETAIN, DIGITS[1]!]);
   if (properties) pushProperties(pairs, properties.bytes, properties.values);
-  if (publish.qos === 2) pairs.push([ATTRIBUTE.PACKET_ID, Buffer.alloc(2)]);
+  const keepsPacketId = publish.qos === 2 && publish.packetId > 0;
+  if (keepsPacketId) pairs.push([ATTRIBUTE.PACKET_ID, Buffer.alloc(2)]);
   const encoded = encodePairs(pairs);
-  if (publish.qos === 2) patchPacketId(encoded, publish.packetId);
+  if (keepsPacketId) patchPacketId(encoded, publish.packetId);
   return encoded;
 }
 

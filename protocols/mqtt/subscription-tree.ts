@@ -13,17 +13,17 @@ export interface Subscription<Subscriber> {
   readonly identifier: number;
 }
 
-interface Node<Subscriber> {
-  readonly parent: Node<Subscriber> | undefined;
+interface Node<Item> {
+  readonly parent: Node<Item> | undefined;
   readonly level: string;
   /** Literal levels below; `+` and `#` are children like others, under their own names. */
-  readonly children: Map<string, Node<Subscriber>>;
+  readonly children: Map<string, Node<Item>>;
   /** Subscriptions whose filter ends here, one per subscriber [MQTT-3.8.4-3]. */
-  readonly subscriptions: Map<Subscriber, Subscription<Subscriber>>;
+  readonly subscriptions: Map<unknown, Item>;
 }
 
-export class SubscriptionTree<Subscriber> {
-  readonly #root: Node<Subscriber> = newNode(undefined, '');
+export class SubscriptionTree<Item extends Subscription<unknown>> {
+  readonly #root: Node<Item> = newNode(undefined, '');
   #size = 0;
   #version = 0;
 
@@ -37,7 +37,7 @@ export class SubscriptionTree<Subscriber> {
   }
 
   /** Replaces what the same subscriber had under the same filter, and returns it. */
-  set(subscription: Subscription<Subscriber>): Subscription<Subscriber> | undefined {
+  set(subscription: Item): Item | undefined {
     let node = this.#root;
     for (const level of subscription.filter.split('/')) {
       let child = node.children.get(level);
@@ -55,8 +55,8 @@ export class SubscriptionTree<Subscriber> {
   }
 
   /** Undefined when there was none. */
-  delete(filter: string, subscriber: Subscriber): Subscription<Subscriber> | undefined {
-    let node: Node<Subscriber> | undefined = this.#root;
+  delete(filter: string, subscriber: Item['subscriber']): Item | undefined {
+    let node: Node<Item> | undefined = this.#root;
     for (const level of filter.split('/')) {
       node = node.children.get(level);
       if (!node) return undefined;
@@ -71,17 +71,17 @@ export class SubscriptionTree<Subscriber> {
   }
 
   /** Every subscription whose filter matches, in no order. */
-  match(topic: string): Subscription<Subscriber>[] {
-    const found: Subscription<Subscriber>[] = [];
-    const take = (node: Node<Subscriber> | undefined) => {
+  match(topic: string): Item[] {
+    const found: Item[] = [];
+    const take = (node: Node<Item> | undefined) => {
       if (node) for (const subscription of node.subscriptions.values()) found.push(subscription);
     };
     const levels = topic.split('/');
     // [MQTT-4.7.2-1]: a wildcard in front does not see topics of the server's own.
     const hidden = topic.startsWith('$');
-    let nodes: Node<Subscriber>[] = [this.#root];
+    let nodes: Node<Item>[] = [this.#root];
     for (let depth = 0; depth < levels.length && nodes.length > 0; depth++) {
-      const next: Node<Subscriber>[] = [];
+      const next: Node<Item>[] = [];
       const wildcards = depth > 0 || !hidden;
       for (const node of nodes) {
         const literal = node.children.get(levels[depth]!);
@@ -102,12 +102,12 @@ export class SubscriptionTree<Subscriber> {
   }
 }
 
-function newNode<Subscriber>(parent: Node<Subscriber> | undefined, level: string): Node<Subscriber> {
+function newNode<Item>(parent: Node<Item> | undefined, level: string): Node<Item> {
   return { parent, level, children: new Map(), subscriptions: new Map() };
 }
 
 /** Removes nodes that hold nothing any more, from the leaf up. */
-function prune<Subscriber>(leaf: Node<Subscriber>): void {
+function prune<Item>(leaf: Node<Item>): void {
   let node = leaf;
   while (node.parent && node.subscriptions.size === 0 && node.children.size === 0) {
     node.parent.children.delete(node.level);

@@ -36,6 +36,17 @@ export class MessageProperties {
     this.userProperties.length = 0;
   }
 
+  /** Whether there is anything beside user properties. */
+  get hasMore(): boolean {
+    return (
+      this.payloadFormat >= 0 ||
+      this.expirySeconds >= 0 ||
+      this.contentTypeStart >= 0 ||
+      this.responseTopicStart >= 0 ||
+      this.correlationDataStart >= 0
+    );
+  }
+
   /** @param place PLACE.PUBLISH or PLACE.WILL. */
   read(bytes: Buffer, start: number, end: number, place: number): void {
     this.clear();

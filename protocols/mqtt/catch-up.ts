@@ -1,0 +1,168 @@
+// A session that is behind: where it has left the live stream of each partition, it reads on from the log at the pace of
+// its client, one partition at a time, and goes live again where the dispatcher stands. It holds offsets and nothing
+// else while it waits, so a client that has stopped reading costs no memory and delays nobody.
+import type { Followed, Hub, RecordRange } from '../port.ts';
+import type { MqttCounters } from './counters.ts';
+import type { Delivery, Match } from './deliveries.ts';
+import { deliveryOf, mergeSubscriptions } from './deliveries.ts';
+import type { LogSource } from './log-source.ts';
+import type { RecordReader } from './record-reader.ts';
+import type { Lag, Session } from './session.ts';
+import { hasBegun, matchesFilter } from './session-subscription.ts';
+
+export interface CatchUpOptions {
+  readonly hub: Hub;
+  readonly reader: RecordReader;
+  readonly counters: MqttCounters;
+  readonly followBytesMax: number;
+}
+
+export class CatchUp implements Lag {
+  readonly #session: Session;
+  readonly #hub: Hub;
+  readonly #reader: RecordReader;
+  readonly #counters: MqttCounters;
+  readonly #followBytesMax: number;
+  /** Next offset to send, per partition that is behind; the first is the one being read. */
+  readonly #offsets = new Map<LogSource, number>();
+  #followed: Followed | undefined;
+  #closed = false;
+
+  constructor(session: Session, options: CatchUpOptions) {
+    this.#session = session;
+    this.#hub = options.hub;
+    this.#reader = options.reader;
+    this.#counters = options.counters;
+    this.#followBytesMax = options.followBytesMax;
+  }
+
+  covers(source: LogSource): boolean {
+    return this.#offsets.size > 0 && this.#offsets.has(source);
+  }
+
+  /** The record at `offset` could not be sent: from here on this partition is read from the log. */
+  begin(source: LogSource, offset: number): void {
+    if (this.#closed) return;
+    this.#offsets.set(source, offset);
+  }
+
+  resume(): void {
+    if (this.#followed === undefined && !this.#closed) this.#followFirst();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stopFollowing();
+    this.#offsets.clear();
+  }
+
+  #followFirst(): void {
+    for (const [source, fromOffset] of this.#offsets) {
+      if (source.closed || fromOffset >= source.position) {
+        this.#goLive(source);
+        continue;
+      }
+      this.#followed = this.#hub.follow(source.partition, {
+        fromOffset,
+        maxBytes: this.#followBytesMax,
+        onRange: (range) => this.#send(source, range),
+        onSkip: (from, to) => this.#skip(source, from, to),
+        onError: (refusal) => this.#fail(source, refusal),
+      });
+      return;
+    }
+  }
+
+  #stopFollowing(): void {
+    this.#followed?.close();
+    this.#followed = undefined;
+  }
+
+  /** Sends what lies before the dispatcher, as far as the client can take it. */
+  #send(source: LogSource, range: RecordRange): void {
+    const fromOffset = this.#offsets.get(source);
+    if (fromOffset === undefined) return;
+    const reader = this.#reader;
+    const end = source.position;
+    reader.open(range);
+    while (reader.next(fromOffset) && reader.offset < end) {
+      if (this.#sendRecord(source)) continue;
+      // Its client is full: go on when it says that it is not.
+      this.#offsets.set(source, reader.offset);
+      this.#stopFollowing();
+      return;
+    }
+    this.#offsets.set(source, Math.min(range.nextOffset, end));
+    if (range.nextOffset >= end) this.#goLive(source);
+    else if (this.#offsets.size > 1) this.#rotate(source);
+    else return;
+    this.#stopFollowing();
+    this.#followFirst();
+  }
+
+  /** Another partition's turn. */
+  #rotate(source: LogSource): void {
+    const offset = this.#offsets.get(source) as number; // set just before
+    this.#offsets.delete(source);
+    this.#offsets.set(source, offset);
+  }
+
+  #goLive(source: LogSource): void {
+    this.#offsets.delete(source);
+    for (const subscription of this.#session.subscriptions.values()) {
+      const start = subscription.starts.get(source);
+      if (start !== undefined && start <= source.position) subscription.starts.delete(source);
+    }
+  }
+
+  /** One record's fault is that record's: those behind it go on. */
+  #sendRecord(source: LogSource): boolean {
+    const reader = this.#reader;
+    try {
+      const match = reader.match(source);
+      const delivery = this.#deliveryOf(match, source, reader.offset);
+      if (!delivery || !this.#session.mayRead(source.partition.topic) || !reader.read(match)) return true;
+      return reader.deliver(this.#session, delivery);
+    } catch (error) {
+      this.#counters.droppedFault++;
+      const { topic, partition } = source.partition;
+      this.#hub.log.error('mqtt-delivery-failed', { topic, partition, offset: reader.offset, error });
+      return true;
+    }
+  }
+
+  #deliveryOf(match: Match<Session>, source: LogSource, offset: number): Delivery<Session> | undefined {
+    const merged = deliveryOf(match, this.#session);
+    if (!merged) return undefined;
+    return this.#isYoung(source, offset) ? this.#deliveryAt(match, source, offset) : merged;
+  }
+
+  /** Whether some subscription is younger than the record. */
+  #isYoung(source: LogSource, offset: number): boolean {
+    for (const subscription of this.#session.subscriptions.values()) {
+      if (!hasBegun(subscription, source, offset)) return true;
+    }
+    return false;
+  }
+
+  /** The slow way: from those of the session's own subscriptions that had begun. */
+  #deliveryAt(match: Match<Session>, source: LogSource, offset: number): Delivery<Session> | undefined {
+    const begun = [...this.#session.subscriptions.values()].filter(
+      (subscription) =>
+        hasBegun(subscription, source, offset) && matchesFilter(subscription.filter, match.topic),
+    );
+    return mergeSubscriptions(begun)[0];
+  }
+
+  #skip(source: LogSource, fromOffset: number, toOffset: number): void {
+    this.#counters.droppedRetention += toOffset - fromOffset;
+    this.#offsets.set(source, Math.max(toOffset, this.#offsets.get(source) ?? 0));
+  }
+
+  #fail(source: LogSource, refusal: string): void {
+    if (refusal !== 'unknown-topic') return;
+    this.#offsets.delete(source);
+    this.#stopFollowing();
+    this.#followFirst();
+  }
+}

@@ -1,0 +1,84 @@
+// What handlers see of the connection a packet came by, and what all connections of a front end share.
+import type { Hub, Principal, TopicError } from '../port.ts';
+import type { MqttCounters } from './counters.ts';
+import type { Dispatchers } from './dispatchers.ts';
+import type { MqttOptions } from './options.ts';
+import type { Output } from './output.ts';
+import type { WillPacket } from './packets/connect.ts';
+import type { PublishFlow, UnstoredBytes } from './publish-flow.ts';
+import type { RecordReader } from './record-reader.ts';
+import type { Route, Routes } from './routes.ts';
+import type { Session } from './session.ts';
+
+export interface Context {
+  readonly hub: Hub;
+  readonly options: MqttOptions;
+  readonly counters: MqttCounters;
+  readonly routes: Routes;
+  readonly dispatchers: Dispatchers;
+  /** Of sessions that catch up; the dispatchers have their own. */
+  readonly catchUpReader: RecordReader;
+  readonly unstored: UnstoredBytes;
+  /** Connected clients by client identifier. */
+  readonly clients: Map<string, Client>;
+  /** Publishes a will behind the connection's back. */
+  publishWill(session: Session, will: WillPacket): void;
+}
+
+export interface Client {
+  readonly context: Context;
+  readonly listener: string;
+  readonly remoteAddress: string;
+  readonly output: Output;
+  /** Undefined until CONNECT has been accepted. */
+  readonly session: Session | undefined;
+  /** Milliseconds since the epoch when the bytes being handled came. */
+  readonly receivedAtMs: number;
+  /** Why the topic of the publish at hand could not be made; read once. */
+  topicError: TopicError | undefined;
+  /** CONNECT is accepted; its CONNACK is on its way. */
+  accept(accepted: Accepted): void;
+  /** CONNECT is refused with this last packet, if it gets any. */
+  refuse(connack: Buffer | undefined, reason: string): void;
+  /** The client said goodbye. @param withWill whether its will goes out nevertheless. */
+  leave(withWill: boolean): void;
+  /** Another connection has taken the client identifier. */
+  takeOver(): void;
+}
+
+export interface Accepted {
+  readonly session: Session;
+  readonly publishes: PublishFlow;
+  readonly will: WillPacket | undefined;
+  /** 0 = never. */
+  readonly keepAliveMs: number;
+  /** CONNECT asked for a session that outlives its connection. */
+  readonly sessionExpiryAsked: boolean;
+}
+
+/** A client that has a session. */
+export interface ConnectedClient extends Client {
+  readonly session: Session;
+  readonly publishes: PublishFlow;
+  readonly sessionExpiryAsked: boolean;
+  /** Source attributes that this client's publishes to a topic have, by QoS and retain; see handlers/publish.ts. */
+  readonly attributes: Map<Route, (Uint8Array | undefined)[]>;
+}
+
+export type Handled = undefined | Promise<unknown>;
+
+/**
+ * What one kind of packet does. A promise says that the packet cannot be dealt with yet: it is given again when that
+ * resolves, and none behind it before.
+ * @throws MqttError to end the connection with its reason code.
+ */
+export interface PacketHandler {
+  readonly type: number;
+  readonly name: string;
+  handle(client: ConnectedClient, firstByte: number, bytes: Buffer, start: number, end: number): Handled;
+}
+
+export function principalOf(listener: string, remoteAddress: string): Principal {
+  // Nothing is verified in this build, so a user name that was given proves nothing.
+  return { name: 'anonymous', listener, remoteAddress };
+}

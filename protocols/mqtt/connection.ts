@@ -1,0 +1,336 @@
+// One client's socket: bytes in, packets to handlers, packets out, and how it ends. Whatever a client sends ends at most
+// its own connection.
+import type { Socket } from 'node:net';
+import type { Timer, TopicError } from '../port.ts';
+import type { Accepted, Client, ConnectedClient, Context, Handled, PacketHandler } from './client.ts';
+import { MqttError, malformed, protocolError } from './errors.ts';
+import { FRAME, findFrame, flagsAreLegal, PACKET_TYPE } from './framing.ts';
+import { handleConnect } from './handlers/connect.ts';
+import { HANDLERS } from './handlers/handlers.ts';
+import { InputBuffer } from './input-buffer.ts';
+import type { FlushQueue, OutputBuffers } from './output.ts';
+import { Output } from './output.ts';
+import { encodeDisconnect } from './packets/cold-packets.ts';
+import type { WillPacket } from './packets/connect.ts';
+import type { PublishFlow } from './publish-flow.ts';
+import { REASON } from './reason-codes.ts';
+import type { Route } from './routes.ts';
+import type { Session } from './session.ts';
+
+const HANDLER_BY_TYPE: readonly (PacketHandler | undefined)[] = Array.from({ length: 16 }, (_, type) =>
+  HANDLERS.find((handler) => handler.type === type),
+);
+
+/** Dead peers behind a client that never pings are found by the kernel. */
+const TCP_KEEP_ALIVE_MS = 60_000;
+
+export interface ConnectionOptions {
+  readonly socket: Socket;
+  readonly listener: string;
+  readonly context: Context;
+  readonly buffers: OutputBuffers;
+  readonly flushQueue: FlushQueue;
+  onClosed(connection: Connection): void;
+}
+
+/** `ending`: the last packet is on its way out and what comes in is thrown away. */
+type State = 'awaiting-connect' | 'connected' | 'draining' | 'ending' | 'closed';
+
+export class Connection implements Client {
+  readonly context: Context;
+  readonly listener: string;
+  readonly remoteAddress: string;
+  readonly output: Output;
+  readonly attributes = new Map<Route, (Uint8Array | undefined)[]>();
+  receivedAtMs = 0;
+  topicError: TopicError | undefined;
+
+  readonly #socket: Socket;
+  readonly #onClosed: (connection: Connection) => void;
+  readonly #input = new InputBuffer();
+  readonly #bounds = { bodyStart: 0, bodyEnd: 0 };
+  #state: State = 'awaiting-connect';
+  #accepted: Accepted | undefined;
+  #will: WillPacket | undefined;
+  /** A packet waits for something before it can be dealt with. */
+  #waiting = false;
+  #reading = false;
+  #lastReadMs = 0;
+  #timer: Timer | undefined;
+
+  constructor(options: ConnectionOptions) {
+    const { socket, context } = options;
+    this.context = context;
+    this.listener = options.listener;
+    this.remoteAddress = socket.remoteAddress ?? 'unknown';
+    this.output = new Output(socket, options.buffers, options.flushQueue);
+    this.#socket = socket;
+    this.#onClosed = options.onClosed;
+    this.#setTimer(context.options.connectTimeoutMs, () => this.#abandon('no CONNECT in time'));
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
+    socket.on('data', (piece) => this.#receive(piece));
+    socket.on('drain', () => this.session?.drained());
+    socket.on('error', (error) => context.hub.log.debug('mqtt-socket-error', { ...this.#who(), error }));
+    socket.on('close', () => this.#closed());
+  }
+
+  get session(): Session | undefined {
+    return this.#accepted?.session;
+  }
+
+  get publishes(): PublishFlow | undefined {
+    return this.#accepted?.publishes;
+  }
+
+  get sessionExpiryAsked(): boolean {
+    return this.#accepted?.sessionExpiryAsked ?? false;
+  }
+
+  // ------------------------------------------------------------------------------------ what handlers ask for
+
+  accept(accepted: Accepted): void {
+    this.#state = 'connected';
+    this.#accepted = accepted;
+    this.#will = accepted.will;
+    this.context.clients.set(accepted.session.clientId, this);
+    this.context.counters.connectionsAccepted++;
+    this.#timer?.cancel();
+    if (accepted.keepAliveMs > 0) this.#watchKeepAlive(accepted.keepAliveMs);
+    this.context.hub.log.debug('mqtt-connected', this.#who());
+  }
+
+  refuse(connack: Buffer | undefined, reason: string): void {
+    this.context.counters.connectionsRefused++;
+    this.context.hub.log.warn('mqtt-connect-refused', { ...this.#who(), reason });
+    this.#end(connack);
+  }
+
+  leave(withWill: boolean): void {
+    if (!withWill) this.#will = undefined;
+    this.#end(undefined);
+  }
+
+  takeOver(): void {
+    this.#fail(
+      new MqttError('taken-over', REASON.SESSION_TAKEN_OVER, 'Another client has the same identifier'),
+    );
+  }
+
+  // ----------------------------------------------------------------------------------------- from the outside
+
+  /** Reads no more; says goodbye when everything that was published is answered. */
+  drain(): void {
+    if (this.#state !== 'connected') {
+      this.#abandon('the server is shutting down');
+      return;
+    }
+    this.#state = 'draining';
+    this.#socket.pause();
+    this.#sayGoodbyeWhenAnswered();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  // ------------------------------------------------------------------------------------------------- reading
+
+  #receive(piece: Buffer): void {
+    if (this.#state === 'ending' || this.#state === 'closed') return;
+    const { clock } = this.context.hub;
+    this.#lastReadMs = clock.monotonic();
+    this.receivedAtMs = clock.now();
+    this.#input.push(piece);
+    this.#read();
+  }
+
+  /** Deals with the packets that have arrived, as far as nothing has to wait; stops the socket meanwhile. */
+  #read(): void {
+    if (this.#reading) return;
+    this.#reading = true;
+    try {
+      while (this.#isReadable && this.#next());
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#reading = false;
+    this.#input.release();
+    if (this.#state === 'draining') return;
+    if (this.#isReadable || this.#state === 'ending') this.#socket.resume();
+    else this.#pause();
+  }
+
+  get #isReadable(): boolean {
+    if (this.#waiting) return false;
+    if (this.#state === 'awaiting-connect') return true;
+    return this.#state === 'connected' && this.publishes?.isFull === false;
+  }
+
+  #pause(): void {
+    this.#socket.pause();
+    const { unstored } = this.context;
+    if (unstored.isFull) unstored.whenRoom(this.#proceed);
+  }
+
+  #proceed = (): void => this.#read();
+
+  /** One packet. False when there is none yet, or it has to wait. */
+  #next(): boolean {
+    const input = this.#input;
+    const { bytes, start } = input;
+    if (input.length === 0) return false;
+    const firstByte = bytes[start]!;
+    const isConnected = this.#state === 'connected';
+    // [MQTT-3.1.0-1]; nothing is said to what does not speak MQTT.
+    if (!isConnected && firstByte >> 4 !== PACKET_TYPE.CONNECT) {
+      this.#abandon('the first packet is not CONNECT');
+      return false;
+    }
+    const { packetBytesMax, connectBytesMax } = this.context.options;
+    const bytesMax = isConnected ? packetBytesMax : connectBytesMax;
+    switch (findFrame(bytes, start, input.end, bytesMax, this.#bounds)) {
+      case FRAME.NEED_MORE:
+        return false;
+      case FRAME.MALFORMED:
+        throw malformed('Remaining Length is not a variable byte integer [MQTT-1.5.5-1]');
+      case FRAME.TOO_LARGE:
+        throw new MqttError('too-large', REASON.PACKET_TOO_LARGE, `A packet of more than ${bytesMax} bytes`);
+    }
+    const { bodyStart, bodyEnd } = this.#bounds;
+    const handled = this.#handle(firstByte, bytes, bodyStart, bodyEnd);
+    if (handled !== undefined) {
+      this.#wait(handled);
+      return false;
+    }
+    input.start = bodyEnd;
+    return true;
+  }
+
+  #handle(firstByte: number, bytes: Buffer, start: number, end: number): Handled {
+    if (this.#state === 'awaiting-connect') {
+      handleConnect(this, this.#publishCallbacks, firstByte, bytes, start, end);
+      return undefined;
+    }
+    if (!flagsAreLegal(firstByte)) throw malformed('Reserved flags in a fixed header [MQTT-2.1.3-1]');
+    const type = firstByte >> 4;
+    const handler = HANDLER_BY_TYPE[type];
+    // A second CONNECT [MQTT-3.1.0-2], or a packet that only servers send.
+    if (handler === undefined) throw protocolError(`A connected client does not send packet type ${type}`);
+    // The state says so: there is a session from CONNECT's acceptance on.
+    return handler.handle(this as ConnectedClient, firstByte, bytes, start, end);
+  }
+
+  /** The packet is given again when what it waits for is there. */
+  #wait(handled: Promise<unknown>): void {
+    this.#waiting = true;
+    const proceed = () => {
+      this.#waiting = false;
+      this.#read();
+    };
+    handled.then(proceed, (error: unknown) => {
+      this.#fail(error);
+      proceed();
+    });
+  }
+
+  readonly #publishCallbacks = {
+    onProgress: () => {
+      if (this.#state === 'draining') this.#sayGoodbyeWhenAnswered();
+      else if (this.#state === 'connected') this.#read();
+    },
+    onUnanswerable: (reasonCode: number, message: string) =>
+      this.#fail(new MqttError('refused', reasonCode, message)),
+    onRefused: (reasonCode: number, message: string) =>
+      this.context.hub.log.warn('mqtt-publish-refused', { ...this.#who(), reasonCode, message }),
+  };
+
+  // ------------------------------------------------------------------------------------------------- keep alive
+
+  /** [MQTT-3.1.2-22]: any packet counts; while we do not read, none can be missed. */
+  #watchKeepAlive(keepAliveMs: number): void {
+    const { clock } = this.context.hub;
+    const check = () => {
+      const idleMs = clock.monotonic() - this.#lastReadMs;
+      if (idleMs < keepAliveMs) this.#setTimer(keepAliveMs - idleMs, check);
+      else if (!this.#isReadable) this.#setTimer(keepAliveMs, check);
+      else this.#fail(new MqttError('keep-alive', REASON.KEEP_ALIVE_TIMEOUT, 'Nothing came in time'));
+    };
+    this.#setTimer(keepAliveMs, check);
+  }
+
+  #setTimer(delayMs: number, callback: () => void): void {
+    this.#timer = this.context.hub.clock.setTimer(delayMs, callback);
+  }
+
+  // ------------------------------------------------------------------------------------------------- the end
+
+  /** Something was wrong: a v5 client is told [MQTT-4.13.1-1], one that is not connected yet hears nothing. */
+  #fail(error: unknown): void {
+    if (this.#state === 'ending' || this.#state === 'closed') return;
+    const known = error instanceof MqttError;
+    const reasonCode = known ? error.reasonCode : REASON.UNSPECIFIED_ERROR;
+    const message = known ? error.message : 'An error of the server';
+    if (known) this.context.hub.log.warn('mqtt-disconnecting', { ...this.#who(), code: error.code, message });
+    else this.context.hub.log.error('mqtt-connection-failed', { ...this.#who(), error });
+    this.#end(this.session?.version === 5 ? encodeDisconnect(reasonCode, message) : undefined);
+  }
+
+  /** Not worth a word to the other side. */
+  #abandon(reason: string): void {
+    this.context.counters.connectionsRefused++;
+    this.context.hub.log.debug('mqtt-abandoned', { ...this.#who(), reason });
+    this.#end(undefined);
+  }
+
+  #sayGoodbyeWhenAnswered(): void {
+    if (this.publishes?.isEmpty === false) return;
+    this.#end(
+      this.session?.version === 5
+        ? encodeDisconnect(REASON.SERVER_SHUTTING_DOWN, 'The server is shutting down')
+        : undefined,
+    );
+  }
+
+  /** Closes our side behind the last packet, and gives the other side time to read it and close its own. */
+  #end(lastPacket: Buffer | undefined): void {
+    if (this.#state === 'ending' || this.#state === 'closed') return;
+    this.#state = 'ending';
+    this.#endSession();
+    if (lastPacket !== undefined) this.output.write(lastPacket);
+    this.output.flush();
+    this.output.close();
+    this.#timer?.cancel();
+    this.#setTimer(this.context.options.closeTimeoutMs, () => this.#socket.destroy());
+    this.#socket.end();
+    this.#socket.resume();
+  }
+
+  /** Takes the session out of everything that knows it; what it published goes on into the log. */
+  #endSession(): void {
+    const session = this.session;
+    if (session === undefined) return;
+    const { clients, dispatchers } = this.context;
+    // Another connection may have taken the identifier already.
+    if (clients.get(session.clientId) === this) clients.delete(session.clientId);
+    session.lag?.close();
+    for (const filter of [...session.subscriptions.keys()]) dispatchers.unsubscribe(session, filter);
+    this.publishes?.close();
+    if (this.#will !== undefined) this.context.publishWill(session, this.#will);
+    this.#will = undefined;
+  }
+
+  #closed(): void {
+    if (this.#state !== 'ending') this.#endSession();
+    this.#state = 'closed';
+    this.#timer?.cancel();
+    this.output.close();
+    this.context.unstored.forget(this.#proceed);
+    this.#onClosed(this);
+  }
+
+  #who(): object {
+    const { listener, remoteAddress } = this;
+    return { listener, remoteAddress, clientId: this.session?.clientId };
+  }
+}

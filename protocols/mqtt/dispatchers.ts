@@ -1,0 +1,78 @@
+// The dispatchers of all partitions: there is one for each while anybody is subscribed to anything, and none otherwise.
+import type { Partition, TopicView } from '../port.ts';
+import type { DispatcherOptions } from './dispatcher.ts';
+import { Dispatcher } from './dispatcher.ts';
+import type { Session, SessionSubscription } from './session.ts';
+
+/** What a session asks for; see packets/subscribe.ts. */
+export type NewSubscription = Omit<SessionSubscription, 'starts'>;
+
+export class Dispatchers {
+  readonly #options: DispatcherOptions;
+  readonly #dispatchers = new Map<Partition, Dispatcher>();
+  readonly #stopListening: () => void;
+  #running = false;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#stopListening = options.hub.topics.onChange(({ kind, topic }) => {
+      if (kind === 'deleted') this.#stopTopic(topic);
+      else if (this.#running) this.#startNewTopic(topic);
+    });
+  }
+
+  /** Replaces a subscription of the same filter; a new one gets what is committed from now on. */
+  subscribe(subscription: NewSubscription): void {
+    const { subscriptions } = subscription.subscriber;
+    const previous = subscriptions.get(subscription.filter);
+    const added = { ...subscription, starts: previous?.starts ?? new Map() };
+    if (!this.#running) this.#start();
+    if (!previous) for (const dispatcher of this.#dispatchers.values()) dispatcher.begin(added);
+    subscriptions.set(added.filter, added);
+    this.#options.tree.set(added);
+  }
+
+  /** Whether there was one. */
+  unsubscribe(session: Session, filter: string): boolean {
+    const existed = session.subscriptions.delete(filter);
+    this.#options.tree.delete(filter, session);
+    if (this.#options.tree.size === 0) this.#stop();
+    return existed;
+  }
+
+  close(): void {
+    this.#stopListening();
+    this.#stop();
+  }
+
+  #start(): void {
+    this.#running = true;
+    for (const topic of this.#options.hub.topics.list()) {
+      if (topic.internal) continue;
+      for (const partition of topic.partitions) this.#add(partition, partition.lastStableOffset);
+    }
+  }
+
+  #stop(): void {
+    this.#running = false;
+    for (const dispatcher of this.#dispatchers.values()) dispatcher.close();
+    this.#dispatchers.clear();
+  }
+
+  /** All of it is news to everybody who is subscribed. */
+  #startNewTopic(topic: TopicView): void {
+    if (topic.internal) return;
+    for (const partition of topic.partitions) this.#add(partition, partition.logStartOffset);
+  }
+
+  #stopTopic(topic: TopicView): void {
+    for (const partition of topic.partitions) {
+      this.#dispatchers.get(partition)?.close();
+      this.#dispatchers.delete(partition);
+    }
+  }
+
+  #add(partition: Partition, fromOffset: number): void {
+    this.#dispatchers.set(partition, new Dispatcher(partition, fromOffset, this.#options));
+  }
+}

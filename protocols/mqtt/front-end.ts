@@ -1,0 +1,172 @@
+// The MQTT front end: listeners, what their connections share, and stopping.
+import type { Server } from 'node:net';
+import { createServer } from 'node:net';
+import type { FrontEnd, Hub, ListenerOptions, ListenerView } from '../port.ts';
+import type { Context } from './client.ts';
+import { Connection } from './connection.ts';
+import type { MqttCounters } from './counters.ts';
+import { newCounters } from './counters.ts';
+import { Matches } from './deliveries.ts';
+import { Dispatchers } from './dispatchers.ts';
+import type { MqttOptions } from './options.ts';
+import { DEFAULT_OPTIONS } from './options.ts';
+import { FlushQueue, OutputBuffers } from './output.ts';
+import type { WillPacket } from './packets/connect.ts';
+import { UnstoredBytes } from './publish-flow.ts';
+import { isFailure } from './reason-codes.ts';
+import { RecordReader } from './record-reader.ts';
+import { RecordTopics } from './record-topic.ts';
+import { Routes } from './routes.ts';
+import type { Session, SessionSubscription } from './session.ts';
+import { SubscriptionTree } from './subscription-tree.ts';
+import { publishWill } from './will.ts';
+
+export interface MqttFrontEnd extends FrontEnd {
+  /** Live: each number is read when it is looked at. */
+  readonly counters: Readonly<MqttCounters>;
+}
+
+export function createMqttFrontEnd(hub: Hub, options: Partial<MqttOptions> = {}): MqttFrontEnd {
+  return new TcpFrontEnd(hub, { ...DEFAULT_OPTIONS, ...options });
+}
+
+interface Listener {
+  readonly options: ListenerOptions;
+  readonly server: Server;
+  readonly port: number;
+  readonly connections: Set<Connection>;
+}
+
+class TcpFrontEnd implements MqttFrontEnd {
+  readonly protocol = 'mqtt';
+  readonly counters = newCounters();
+  readonly #hub: Hub;
+  readonly #context: Context;
+  readonly #buffers = new OutputBuffers();
+  // After everything that this turn of the event loop has read and resolved: one write per client.
+  readonly #flushQueue = new FlushQueue((flush) => setImmediate(flush));
+  readonly #listeners: Listener[] = [];
+  readonly #wills = new Set<Promise<void>>();
+
+  constructor(hub: Hub, options: MqttOptions) {
+    this.#hub = hub;
+    this.#context = this.#createContext(hub, options);
+  }
+
+  async listen(options: ListenerOptions): Promise<ListenerView> {
+    const connections = new Set<Connection>();
+    const server = createServer({ noDelay: true }, (socket) => {
+      if (connections.size >= options.connectionsMax) {
+        this.counters.connectionsRefused++;
+        this.#hub.log.warn('mqtt-too-many-connections', { listener: options.name });
+        socket.destroy();
+        return;
+      }
+      const connection = new Connection({
+        socket,
+        listener: options.name,
+        context: this.#context,
+        buffers: this.#buffers,
+        flushQueue: this.#flushQueue,
+        onClosed: (closed) => connections.delete(closed),
+      });
+      connections.add(connection);
+    });
+    const port = await bind(server, options);
+    server.on('error', (error) =>
+      this.#hub.log.error('mqtt-listener-failed', { listener: options.name, error }),
+    );
+    const listener = { options, server, port, connections };
+    this.#listeners.push(listener);
+    return viewOf(listener);
+  }
+
+  listeners(): readonly ListenerView[] {
+    return this.#listeners.map(viewOf);
+  }
+
+  async drain(): Promise<void> {
+    const closed = this.#listeners.map(stopAccepting);
+    for (const connection of this.#connections()) connection.drain();
+    await Promise.all(closed);
+    await Promise.all(this.#wills);
+  }
+
+  async close(): Promise<void> {
+    const closed = this.#listeners.map(stopAccepting);
+    for (const connection of this.#connections()) connection.destroy();
+    await Promise.all(closed);
+    await Promise.all(this.#wills);
+    this.#context.dispatchers.close();
+    this.#listeners.length = 0;
+  }
+
+  #connections(): readonly Connection[] {
+    return this.#listeners.flatMap(({ connections }) => [...connections]);
+  }
+
+  #createContext(hub: Hub, options: MqttOptions): Context {
+    const { counters } = this;
+    const tree = new SubscriptionTree<SessionSubscription>();
+    const topics = new RecordTopics(new Matches<Session>(tree), options.topicLevelsMax);
+    const reader = () => new RecordReader({ cursor: hub.cursor(), clock: hub.clock, topics, counters });
+    return {
+      hub,
+      options,
+      counters,
+      routes: new Routes(hub, options.topicLevelsMax),
+      dispatchers: new Dispatchers({
+        hub,
+        tree,
+        reader: reader(),
+        counters,
+        followBytesMax: options.followBytesMax,
+      }),
+      catchUpReader: reader(),
+      unstored: new UnstoredBytes(options.unstoredBytesTotalMax),
+      clients: new Map(),
+      publishWill: (session, will) => this.#publishWill(session, will),
+    };
+  }
+
+  /** Its connection is gone, so a stop has to wait for it here. */
+  #publishWill(session: Session, will: WillPacket): void {
+    const work = publishWill(this.#hub, this.#context.routes, session, will).then(
+      (reasonCode) => {
+        if (isFailure(reasonCode)) this.#willLost(session, { reasonCode });
+      },
+      (error: unknown) => this.#willLost(session, { error }),
+    );
+    const tracked = work.finally(() => this.#wills.delete(tracked));
+    this.#wills.add(tracked);
+  }
+
+  #willLost(session: Session, why: object): void {
+    this.counters.publishesRefused++;
+    this.#hub.log.warn('mqtt-will-refused', { clientId: session.clientId, ...why });
+  }
+}
+
+function bind(server: Server, { host, port }: ListenerOptions): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      const address = server.address();
+      // A TCP server that listens has an address object.
+      resolve(typeof address === 'object' && address !== null ? address.port : port);
+    });
+  });
+}
+
+/** Resolves when the last connection is gone. */
+function stopAccepting({ server }: Listener): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}
+
+function viewOf({ options, port, connections }: Listener): ListenerView {
+  const { name, host } = options;
+  return { name, protocol: 'mqtt', host, port, connections: connections.size };
+}

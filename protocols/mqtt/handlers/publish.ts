@@ -1,0 +1,131 @@
+// PUBLISH (section 3.3): from a client's packet to a record in the log, and its answer when the record is durable.
+//
+// Nothing here waits, with one exception: a topic that does not exist yet. Then the packet is put back and the
+// connection reads no further until the topic is there, so two publishes of one client never change their order.
+import type { ConnectedClient, Handled, PacketHandler } from '../client.ts';
+import { MqttError } from '../errors.ts';
+import { PACKET_TYPE } from '../framing.ts';
+import { MessageProperties } from '../packets/message-properties.ts';
+import { PLACE } from '../packets/properties.ts';
+import type { PublishBounds } from '../packets/publish.ts';
+import { publishBounds, readPublish } from '../packets/publish.ts';
+import { REASON, REFUSAL_REASON } from '../reason-codes.ts';
+import { RecordFill } from '../record-fill.ts';
+import { encodeAttributes, patchPacketId } from '../record-mapping.ts';
+import type { Route } from '../routes.ts';
+
+/** Topics of one client whose attributes are kept encoded. */
+const ATTRIBUTES_KEPT_MAX = 256;
+
+// Reused from packet to packet: a PUBLISH is handled before anything else happens.
+const bounds: PublishBounds = publishBounds();
+const properties = new MessageProperties();
+const record = new RecordFill();
+
+export const publishHandler: PacketHandler = {
+  type: PACKET_TYPE.PUBLISH,
+  name: 'PUBLISH',
+  handle(client, firstByte, bytes, start, end) {
+    const { version } = client.session;
+    readPublish(bounds, firstByte, bytes, start, end, version);
+    if (version === 5) readV5(bytes);
+    if (bounds.qos === 2 && isRepeated(client)) return undefined;
+    const route = client.context.routes.find(bytes, bounds.topicStart, bounds.topicEnd);
+    const refusal = route.refusal || (mayWrite(client, route) ? 0 : REASON.NOT_AUTHORIZED);
+    if (refusal !== 0) return refuse(client, refusal, `nobody publishes to ${route.kafkaTopic}`);
+    const partition = route.partition();
+    if (partition === undefined) return awaitTopic(client, route);
+    fillFrom(client, route, bytes);
+    const stored = client.context.hub.publish(partition, record.fill);
+    client.context.counters.publishesReceived++;
+    const payloadLength = bounds.payloadEnd - bounds.payloadStart;
+    client.publishes.add(stored, bounds.qos, bounds.packetId, payloadLength);
+    return undefined;
+  },
+};
+
+/** What only MQTT 5 has, or has an answer for. */
+function readV5(bytes: Buffer): void {
+  // [MQTT-3.2.2-14]: CONNACK has said that retained messages are not available.
+  if (bounds.retain) {
+    throw new MqttError('retain', REASON.RETAIN_NOT_SUPPORTED, 'Retained messages are not available');
+  }
+  properties.read(bytes, bounds.propertiesStart, bounds.propertiesEnd, PLACE.PUBLISH);
+  // CONNACK has said that the Topic Alias Maximum is 0 [MQTT-3.3.2-9].
+  if (properties.topicAlias >= 0) {
+    throw new MqttError('topic-alias', REASON.TOPIC_ALIAS_INVALID, 'Topic aliases are not available');
+  }
+}
+
+/** A packet identifier decides, not DUP: until PUBREL it is the same message [MQTT-4.3.3-10]. */
+function isRepeated({ session, publishes, context }: ConnectedClient): boolean {
+  if (session.received.has(bounds.packetId)) {
+    publishes.repeat(bounds.packetId);
+    return true;
+  }
+  if (session.version === 5 && session.received.size >= context.options.receiveMaximum) {
+    throw new MqttError(
+      'receive-maximum',
+      REASON.RECEIVE_MAXIMUM_EXCEEDED,
+      'More than Receive Maximum publishes are not released [MQTT-3.3.4-9]',
+    );
+  }
+  return false;
+}
+
+function mayWrite({ session, context }: ConnectedClient, route: Route): boolean {
+  return context.hub.access.allows(session.principal, 'write', 'topic', route.kafkaTopic);
+}
+
+function refuse(client: ConnectedClient, reasonCode: number, message: string): undefined {
+  client.publishes.refuse(reasonCode, message, bounds.qos, bounds.packetId);
+}
+
+/** Makes the topic; the packet comes again when that has succeeded or failed. */
+function awaitTopic(client: ConnectedClient, route: Route): Handled {
+  const { hub } = client.context;
+  const error = client.topicError;
+  client.topicError = undefined;
+  if (error !== undefined) return refuse(client, REFUSAL_REASON[error.error], error.message);
+  if (!hub.access.allows(client.session.principal, 'create', 'topic', route.kafkaTopic)) {
+    return refuse(client, REASON.NOT_AUTHORIZED, `${route.kafkaTopic} does not exist`);
+  }
+  return hub.topics.ensure(route.kafkaTopic).then((made) => {
+    if ('error' in made) client.topicError = made;
+  });
+}
+
+function fillFrom(client: ConnectedClient, route: Route, bytes: Buffer): void {
+  const withProperties = bounds.propertiesEnd > bounds.propertiesStart;
+  record.key = route.key;
+  record.timestampMs = client.receivedAtMs;
+  record.payload = bytes;
+  record.payloadStart = bounds.payloadStart;
+  record.payloadEnd = bounds.payloadEnd;
+  record.properties = withProperties ? properties : undefined;
+  record.propertyBytes = bytes;
+  record.attributes =
+    withProperties && properties.hasMore
+      ? encodeAttributes(attributesOf(client, route), { bytes, values: properties })
+      : keptAttributes(client, route);
+}
+
+function attributesOf({ session }: ConnectedClient, route: Route) {
+  const { qos, retain, packetId } = bounds;
+  return { topic: route.key, clientId: session.clientIdBytes, qos, retain, packetId };
+}
+
+/** Of a publish without properties of its own: the same every time but for the packet identifier. */
+function keptAttributes(client: ConnectedClient, route: Route): Uint8Array {
+  const form = bounds.qos + (bounds.retain ? 3 : 0);
+  let forms = client.attributes.get(route);
+  if (forms === undefined) {
+    if (client.attributes.size >= ATTRIBUTES_KEPT_MAX) client.attributes.clear();
+    forms = [];
+    client.attributes.set(route, forms);
+  }
+  const kept = forms[form] ?? encodeAttributes(attributesOf(client, route));
+  forms[form] = kept;
+  if (bounds.qos === 2) patchPacketId(kept, bounds.packetId);
+  return kept;
+}

@@ -1,0 +1,182 @@
+// What one client has published and the log has not yet stored: acknowledged in the order in which it came, each run of
+// publishes that share a flush by one promise, and bounded, so that a client that floods is read no faster than the disk.
+import type { Published, Refused } from '../port.ts';
+import type { MqttCounters } from './counters.ts';
+import { ACKNOWLEDGEMENT } from './packets/acknowledgement.ts';
+import type { QoS } from './packets/publish.ts';
+import { isFailure, REASON, REFUSAL_REASON } from './reason-codes.ts';
+import type { Session } from './session.ts';
+
+/** Bytes of payload on their way to the log, of all connections together. */
+export class UnstoredBytes {
+  readonly #bytesMax: number;
+  readonly #waiting = new Set<() => void>();
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  get isFull(): boolean {
+    return this.#bytes >= this.#bytesMax;
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  remove(bytes: number): void {
+    const wasFull = this.isFull;
+    this.#bytes -= bytes;
+    if (!wasFull || this.isFull) return;
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const proceed of waiting) proceed();
+  }
+
+  /** Calls once when there is room again. */
+  whenRoom(proceed: () => void): void {
+    this.#waiting.add(proceed);
+  }
+
+  forget(proceed: () => void): void {
+    this.#waiting.delete(proceed);
+  }
+}
+
+/** Publishes one behind another that share a flush. */
+interface Run {
+  readonly stored: Promise<Published | Refused> | undefined;
+  /** Undefined while the log has not answered. */
+  reasonCode: number | undefined;
+  message: string;
+  /** Packet identifier and QoS of each, as {@link entryOf} packs them. */
+  readonly entries: number[];
+  bytes: number;
+}
+
+export interface PublishFlowOptions {
+  readonly session: Session;
+  readonly counters: MqttCounters;
+  readonly unstored: UnstoredBytes;
+  readonly publishesMax: number;
+  readonly bytesMax: number;
+  /** Called after some were answered. */
+  onProgress(): void;
+  /** A publish was refused that the protocol has no answer for: the connection ends [MQTT-3.3.5-2]. */
+  onUnanswerable(reasonCode: number, message: string): void;
+  /** Every refusal, answered or not. */
+  onRefused(reasonCode: number, message: string): void;
+}
+
+export class PublishFlow {
+  readonly #options: PublishFlowOptions;
+  readonly #runs: Run[] = [];
+  #count = 0;
+  #bytes = 0;
+  #closed = false;
+
+  constructor(options: PublishFlowOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the next publish has to wait. */
+  get isFull(): boolean {
+    const { publishesMax, bytesMax, unstored } = this.#options;
+    return this.#count >= publishesMax || this.#bytes >= bytesMax || unstored.isFull;
+  }
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  /** A publish was handed to the log. */
+  add(stored: Promise<Published | Refused>, qos: QoS, packetId: number, bytes: number): void {
+    this.#count++;
+    this.#bytes += bytes;
+    this.#options.unstored.add(bytes);
+    if (qos === 2) this.#options.session.received.set(packetId, 'storing');
+    const last = this.#runs.at(-1);
+    if (last !== undefined && last.stored === stored) {
+      last.entries.push(entryOf(qos, packetId));
+      last.bytes += bytes;
+      return;
+    }
+    const run: Run = { stored, reasonCode: undefined, message: '', entries: [entryOf(qos, packetId)], bytes };
+    this.#runs.push(run);
+    void stored.then((result) => {
+      run.reasonCode = result.refused === undefined ? REASON.SUCCESS : REFUSAL_REASON[result.refused];
+      run.message = result.refused === undefined ? '' : result.message;
+      this.#settle();
+    });
+  }
+
+  /** A publish was not handed to the log; its answer waits for those before it. */
+  refuse(reasonCode: number, message: string, qos: QoS, packetId: number): void {
+    this.#count++;
+    this.#runs.push({ stored: undefined, reasonCode, message, entries: [entryOf(qos, packetId)], bytes: 0 });
+    this.#settle();
+  }
+
+  /** The client sends a QoS 2 publish again: it is answered again, and not stored again [MQTT-4.3.3-10]. */
+  repeat(packetId: number): void {
+    const { session } = this.#options;
+    if (session.received.get(packetId) !== 'stored') return;
+    session.acknowledge(ACKNOWLEDGEMENT.PUBREC, packetId, REASON.SUCCESS);
+  }
+
+  /** Answers go nowhere any more; what is on its way to the log stays counted until it is there. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** Answers what the log has answered, up to the first that it has not. */
+  #settle(): void {
+    let settled = 0;
+    for (const run of this.#runs) {
+      if (run.reasonCode === undefined) break;
+      settled++;
+      this.#count -= run.entries.length;
+      this.#bytes -= run.bytes;
+      this.#options.unstored.remove(run.bytes);
+      this.#answer(run, run.reasonCode);
+    }
+    if (settled === 0) return;
+    this.#runs.splice(0, settled);
+    this.#options.onProgress();
+  }
+
+  #answer(run: Run, reasonCode: number): void {
+    const failed = isFailure(reasonCode);
+    if (failed) {
+      this.#options.counters.publishesRefused += run.entries.length;
+      this.#options.onRefused(reasonCode, run.message);
+    }
+    for (let index = 0; index < run.entries.length && !this.#closed; index++) {
+      const entry = run.entries[index]!;
+      if (entry === 0) continue;
+      if (failed && this.#options.session.version < 5) {
+        this.#options.onUnanswerable(reasonCode, run.message);
+        return;
+      }
+      this.#acknowledge(entry >> 16, entry & 0xffff, reasonCode, failed);
+    }
+  }
+
+  #acknowledge(qos: number, packetId: number, reasonCode: number, failed: boolean): void {
+    const { session } = this.#options;
+    if (qos === 1) {
+      session.acknowledge(ACKNOWLEDGEMENT.PUBACK, packetId, reasonCode);
+      return;
+    }
+    // A refusal ends the exchange (section 4.3.3); so does a PUBREL that came early.
+    if (failed) session.received.delete(packetId);
+    else if (session.received.has(packetId)) session.received.set(packetId, 'stored');
+    session.acknowledge(ACKNOWLEDGEMENT.PUBREC, packetId, reasonCode);
+  }
+}
+
+/** 0 for QoS 0, which has no answer. */
+function entryOf(qos: QoS, packetId: number): number {
+  return qos === 0 ? 0 : (qos << 16) | packetId;
+}

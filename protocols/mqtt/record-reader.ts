@@ -1,0 +1,77 @@
+// Steps through the records of a range and turns each into a message and the list of who gets it: what the
+// dispatcher and a session that catches up have in common.
+import type { Clock, RecordCursor, RecordRange } from '../port.ts';
+import type { MqttCounters } from './counters.ts';
+import type { Delivery, Match } from './deliveries.ts';
+import type { LogSource } from './log-source.ts';
+import { MessageView } from './message-view.ts';
+import type { RecordTopics } from './record-topic.ts';
+import type { Session } from './session.ts';
+
+export interface RecordReaderOptions {
+  readonly cursor: RecordCursor;
+  readonly clock: Clock;
+  readonly topics: RecordTopics<Session>;
+  readonly counters: MqttCounters;
+}
+
+export class RecordReader {
+  readonly message = new MessageView();
+  readonly #cursor: RecordCursor;
+  readonly #clock: Clock;
+  readonly #topics: RecordTopics<Session>;
+  readonly #counters: MqttCounters;
+  #nowMs = 0;
+
+  constructor(options: RecordReaderOptions) {
+    this.#cursor = options.cursor;
+    this.#clock = options.clock;
+    this.#topics = options.topics;
+    this.#counters = options.counters;
+  }
+
+  get offset(): number {
+    return this.#cursor.offset;
+  }
+
+  open(range: RecordRange): void {
+    this.#nowMs = this.#clock.now();
+    this.#cursor.reset(range);
+  }
+
+  /** Next record at or behind `fromOffset` that was written by a client: markers of transactions are not. */
+  next(fromOffset: number): boolean {
+    const cursor = this.#cursor;
+    for (;;) {
+      while (cursor.nextRecord()) {
+        if (cursor.offset >= fromOffset) return true;
+      }
+      do {
+        if (!cursor.nextBatch()) return false;
+      } while (cursor.batchIsControl || cursor.batchLastOffset < fromOffset);
+    }
+  }
+
+  /** Who is subscribed to the record's topic. */
+  match(source: LogSource): Match<Session> {
+    return this.#topics.match(this.#cursor, source.name);
+  }
+
+  /** Reads the record as a message. False when it has expired: nobody gets it (section 3.3.2.3.3). */
+  read(match: Match<Session>): boolean {
+    this.message.read(this.#cursor, match.encodedTopic, this.#nowMs);
+    if (this.message.remainingMs > 0) return true;
+    this.#counters.droppedExpired++;
+    return false;
+  }
+
+  /** @returns false when the session cannot take it now and must not lose it. */
+  deliver(session: Session, delivery: Delivery<Session>): boolean {
+    const message = this.message;
+    let effective: Delivery<Session> | null | undefined = delivery;
+    if (delivery.own !== undefined && message.isFrom(session.clientIdBytes)) effective = delivery.own;
+    if (effective === null) return true;
+    if (session.version === 5) message.buildProperties(this.#cursor);
+    return session.deliver(message, effective);
+  }
+}

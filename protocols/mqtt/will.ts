@@ -1,0 +1,59 @@
+// Wills (section 3.1.2.5): published when a connection ends and its client has not said goodbye. Sessions end with their
+// connections in this build, so a Will Delay Interval has nothing to wait for: the earlier of the two counts.
+import type { Hub, Partition } from '../port.ts';
+import type { WillPacket } from './packets/connect.ts';
+import { isFailure, REASON, REFUSAL_REASON } from './reason-codes.ts';
+import { RecordFill } from './record-fill.ts';
+import { encodeAttributes } from './record-mapping.ts';
+import type { Route, Routes } from './routes.ts';
+import type { Session } from './session.ts';
+
+/** @returns why it was not stored, as a reason code; SUCCESS when it was. */
+export async function publishWill(
+  hub: Hub,
+  routes: Routes,
+  session: Session,
+  will: WillPacket,
+): Promise<number> {
+  const topic = Buffer.from(will.topic);
+  const route = routes.find(topic, 0, topic.length);
+  if (isFailure(route.refusal)) return route.refusal;
+  if (!hub.access.allows(session.principal, 'write', 'topic', route.kafkaTopic)) return REASON.NOT_AUTHORIZED;
+  const partition = await partitionOf(hub, route, session);
+  if (typeof partition === 'number') return partition;
+  const published = await hub.publish(partition, fillOf(hub, session, will, route).fill);
+  return published.refused === undefined ? REASON.SUCCESS : REFUSAL_REASON[published.refused];
+}
+
+async function partitionOf(hub: Hub, route: Route, session: Session): Promise<Partition | number> {
+  const existing = route.partition();
+  if (existing) return existing;
+  if (!hub.access.allows(session.principal, 'create', 'topic', route.kafkaTopic))
+    return REASON.NOT_AUTHORIZED;
+  const made = await hub.topics.ensure(route.kafkaTopic);
+  if ('error' in made) return REFUSAL_REASON[made.error];
+  return route.partition() ?? REFUSAL_REASON['unknown-topic'];
+}
+
+function fillOf(hub: Hub, session: Session, will: WillPacket, route: Route): RecordFill {
+  const record = new RecordFill();
+  record.key = route.key;
+  record.timestampMs = hub.clock.now();
+  record.payload = will.payload;
+  record.payloadStart = 0;
+  record.payloadEnd = will.payload.length;
+  record.properties = will.properties;
+  record.propertyBytes = will.bytes;
+  record.attributes = encodeAttributes(
+    {
+      topic: route.key,
+      clientId: session.clientIdBytes,
+      // A will has no packet identifier: the server publishes it once.
+      qos: will.qos,
+      retain: will.retain,
+      packetId: 0,
+    },
+    { bytes: will.bytes, values: will.properties },
+  );
+  return record;
+}
