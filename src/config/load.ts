@@ -1,6 +1,7 @@
 // Configuration: file → `${NAME}` → environment → flags → schema → rules → resolved values. Every problem is
 // collected before any is told; with one problem nothing is started.
 import { readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import type { BrokerConfig } from './broker-config.ts';
 import { type Environment, interpolate } from './interpolation.ts';
@@ -39,7 +40,7 @@ export interface LoadOptions {
 const FILE_BYTES_MAX = 16 * 1024 ** 2;
 
 export async function loadConfig(options: LoadOptions): Promise<ConfigResult> {
-  const text = await readConfigFile(options.file);
+  const text = await readConfigFile(options.file, options.workingDirectory);
   if (typeof text !== 'string') return { issues: [text] };
   return readConfig(text, options);
 }
@@ -54,8 +55,8 @@ export function readConfig(text: string, options: LoadOptions): ConfigResult {
   issues.push(...overrideFromFlags(tree, schema, options.settings));
   const checked = configSchema.safeParse(tree.values);
   if (!checked.success) issues.push(...schemaIssues(tree, schema, checked.error.issues));
-  for (const { path, ...broken } of brokenRules(tree.values)) {
-    issues.push({ source: sourceOf(tree, path), key: dottedKey(tree.values, path), ...broken });
+  for (const { path: at, ...broken } of brokenRules(tree.values)) {
+    issues.push({ source: sourceOf(tree, at), key: dottedKey(tree.values, at), ...broken });
   }
   if (!checked.success || issues.length > 0) return { issues: sortIssues(oncePerKey(issues)) };
   return {
@@ -68,13 +69,14 @@ export function readConfig(text: string, options: LoadOptions): ConfigResult {
   };
 }
 
-async function readConfigFile(file: string): Promise<string | ConfigIssue> {
+async function readConfigFile(file: string, workingDirectory: string): Promise<string | ConfigIssue> {
   const source = { kind: 'file', file, line: undefined } as const;
   try {
-    const { size } = await stat(file);
+    const absolute = path.resolve(workingDirectory, file);
+    const { size } = await stat(absolute);
     if (size > FILE_BYTES_MAX)
       return { source, key: '', message: `is ${size} bytes, too large for a configuration` };
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file));
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(absolute));
   } catch (error) {
     return { source, key: '', message: readProblem(error) };
   }

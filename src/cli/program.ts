@@ -1,0 +1,82 @@
+// The command line: which command, which options, what help says. A command's own code is imported when it runs.
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import type { CheckOptions } from './check.ts';
+import type { ConfigOptions } from './config-option.ts';
+import { packageVersion } from './package-files.ts';
+import { EXIT, type Surroundings } from './surroundings.ts';
+
+const EXAMPLES = `
+Examples:
+  polylog start                                          run with the default configuration
+  polylog start --config gateway.toml                    run with your own
+  polylog start --set listener.kafka.bind=127.0.0.1:9192 --set server.data_dir=/tmp/hub
+  polylog check --config gateway.toml                    find what is wrong, with file and line
+  polylog check --print                                  show what is in effect, and why
+
+Without --config: polylog.toml in the working directory, else the default that comes with the package.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not reachable.
+`;
+
+/** Runs one command; gives the exit code. */
+export async function runCommandLine(argv: readonly string[], surroundings: Surroundings): Promise<number> {
+  let exitCode: number = EXIT.done;
+  const program = buildProgram(surroundings, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync([...argv], { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    // Help and version end by the same way, without being wrong.
+    return error.exitCode === 0 ? EXIT.done : EXIT.wrongUsage;
+  }
+}
+
+function buildProgram(surroundings: Surroundings, finish: (exitCode: number) => void): Command {
+  const program = new Command('polylog')
+    .description('One log, many protocols: Kafka and MQTT clients meet on the same topics.')
+    .version(packageVersion(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this')
+    .helpCommand('help [command]', 'print help on a command')
+    .addHelpText('after', EXAMPLES)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => surroundings.out(text),
+      writeErr: (text) => surroundings.err(text),
+    })
+    .showHelpAfterError('(polylog --help shows what there is)');
+
+  addConfigOptions(program.command('start'))
+    .description('run the hub until SIGTERM or SIGINT')
+    .action(async (options: ConfigOptions) => {
+      const { start } = await import('./start.ts');
+      finish(await start(options, surroundings));
+    });
+
+  addConfigOptions(program.command('check'))
+    .description('validate a configuration: file:line: key: message (hint)')
+    .option('--print', 'show the effective configuration, each value with its source')
+    .action(async (options: CheckOptions) => {
+      const { check } = await import('./check.ts');
+      finish(await check(options, surroundings));
+    });
+
+  return program;
+}
+
+function addConfigOptions(command: Command): Command {
+  return command
+    .option('--config <file>', 'configuration file (TOML)')
+    .addOption(
+      new Option('--set <key=value>', 'override one key, as section.key=value; may be repeated').argParser(
+        addSetting,
+      ),
+    )
+    .exitOverride();
+}
+
+function addSetting(setting: string, before: readonly string[] | undefined): readonly string[] {
+  if (!/^[^=]+=/.test(setting)) throw new InvalidArgumentError('It must be section.key=value.');
+  return [...(before ?? []), setting];
+}

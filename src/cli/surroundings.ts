@@ -1,0 +1,13 @@
+// What a command gets from the process, so that tests can give something else; and the exit codes.
+import type { Environment } from '../config/interpolation.ts';
+
+export interface Surroundings {
+  /** Data. */
+  out(text: string): void;
+  /** Everything else. */
+  err(text: string): void;
+  readonly environment: Environment;
+  readonly workingDirectory: string;
+}
+
+export const EXIT = { done: 0, failed: 1, wrongUsage: 2, notReachable: 3 } as const;

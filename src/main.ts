@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+// argv → command → exit code.
+import { runCommandLine } from './cli/program.ts';
+
+process.exitCode = await runCommandLine(process.argv.slice(2), {
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+  environment: process.env,
+  workingDirectory: process.cwd(),
+});
