@@ -1,0 +1,80 @@
+// The built hub as a process of its own, on a temporary directory and on ports that are free: for tests that kill
+// it, for programs from elsewhere, and for measurements. dist/ must be up to date (build-once.ts sees to it).
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Child, type Finished } from './child.ts';
+
+const program = join(import.meta.dirname, '..', '..', 'dist', 'src', 'main.js');
+
+export interface HubProcess {
+  readonly kafkaPort: number;
+  readonly mqttPort: number;
+  readonly adminPort: number;
+  /** `http://127.0.0.1:<adminPort>` */
+  readonly adminUrl: string;
+  readonly pid: number;
+  /** SIGTERM; resolves with its exit. */
+  stop(): Promise<Finished>;
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
+}
+
+/** Three listeners on free ports over one data directory; `more` is further TOML. */
+export function hubConfigText(dataDirectory: string, more = ''): string {
+  const listener = (name: string): string =>
+    `[[listener]]\nname = "${name}"\nprotocol = "${name}"\nbind = "127.0.0.1:0"\n`;
+  return [
+    `[server]\ndata_dir = ${JSON.stringify(dataDirectory)}\n`,
+    ...['kafka', 'mqtt', 'http'].map(listener),
+    '[log]\nformat = "json"\n',
+    more,
+  ].join('\n');
+}
+
+/**
+ * Starts the hub on `directory` (made when missing; the data lies in its `data/`) and resolves when it is ready.
+ */
+export async function startHubProcess(directory: string, more = ''): Promise<HubProcess> {
+  mkdirSync(directory, { recursive: true });
+  const config = join(directory, 'polylog.toml');
+  writeFileSync(config, hubConfigText(join(directory, 'data'), more));
+  const child = new Child(process.execPath, [program, 'start', '--config', config], {
+    workingDirectory: directory,
+    timeoutMs: 900_000,
+  });
+  const ports = await readPorts(child);
+  return {
+    ...ports,
+    adminUrl: `http://127.0.0.1:${ports.adminPort}`,
+    pid: child.pid,
+    stop() {
+      child.kill('SIGTERM');
+      return child.finished;
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await child.finished;
+    },
+  };
+}
+
+interface Ports {
+  readonly kafkaPort: number;
+  readonly mqttPort: number;
+  readonly adminPort: number;
+}
+
+/** From the event with which the hub says that it serves. */
+async function readPorts(child: Child): Promise<Ports> {
+  const [line] = await child.waitFor(/^\{.*"event":"ready".*\}$/m);
+  const { listeners } = JSON.parse(line) as { listeners: { name: string; port: number }[] };
+  const portOf = (name: string): number => listeners.find((listener) => listener.name === name)?.port ?? -1;
+  return { kafkaPort: portOf('kafka'), mqttPort: portOf('mqtt'), adminPort: portOf('http') };
+}
+
+/** A directory of its own under the system's temporary one, and its removal. */
+export function temporaryDirectory(): { readonly path: string; remove(): void } {
+  const path = mkdtempSync(join(tmpdir(), 'polylog-'));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
