@@ -1,4 +1,44 @@
-// Encodes a batch straight into a partition's open chunk (see FORMAT.md for the bytes).
+// Encodes a batch straight into a partition's open chunk. FORMAT.md has the bytes; here is how they get there
+// without an object per record: integers through the chunk's DataView, slices by copyWithin inside one buffer.
+//
+// The open batch is invisible until `finish`, so whatever goes wrong before that is undone by forgetting it. When
+// the chunk is too small the open batch moves to a larger one; what was finished stays where it is.
+import { assert, StorageError } from './errors.ts';
+import {
+  ATTRIBUTE_CONTROL,
+  ATTRIBUTE_LOG_APPEND_TIME,
+  ATTRIBUTE_TRANSACTIONAL,
+  BATCH_ATTRIBUTES_AT,
+  BATCH_BASE_SEQUENCE_AT,
+  BATCH_BYTE_LENGTH_AT,
+  BATCH_CHECKSUM_AT,
+  BATCH_FIRST_TIMESTAMP_AT,
+  BATCH_FRAME_BYTES,
+  BATCH_LAST_OFFSET_DELTA_AT,
+  BATCH_LEADER_EPOCH_AT,
+  BATCH_MARK,
+  BATCH_MARK_AT,
+  BATCH_MAX_TIMESTAMP_AT,
+  BATCH_METADATA_BYTES,
+  BATCH_PRODUCER_EPOCH_AT,
+  BATCH_PRODUCER_ID_AT,
+  BATCH_RECORD_COUNT_AT,
+  BATCH_VERSION_AT,
+  batchChecksum,
+  FORMAT_VERSION,
+  FRAME_FIXED_BYTES,
+  FRAME_METADATA_AT,
+  FRAME_METADATA_LEN_AT,
+  FRAME_TOTAL_LEN_AT,
+  MSGPACK_INT64,
+  MSGPACK_NIL,
+  RECORD_FLAG_NULL_VALUE,
+  RECORD_METADATA_ARRAY,
+  writeInt64,
+} from './frame.ts';
+import { BATCH_BYTES_MAX } from './limits.ts';
+import { PREFIX_BYTES_MAX, writeArrayPrefix, writeBinPrefix, writeStrPrefix } from './message-pack.ts';
+import type { Chunk } from './tail-cache.ts';
 
 /** What a batch says about itself besides its records. Structurally a part of the port's BatchOptions. */
 export interface BatchOptions {
@@ -14,35 +54,311 @@ export interface BatchOptions {
   readonly byteLengthHint?: number;
 }
 
-/** Structurally the port's RecordWriter. */
+/** array(4), flags, int64 and its eight bytes. */
+const METADATA_FIXED_BYTES = 1 + 1 + 1 + 8;
+const FLAGS_AT = FRAME_METADATA_AT + 1;
+const TIMESTAMP_AT = FRAME_METADATA_AT + 2;
+/** A record frame without the bytes of key, headers, attributes and value. */
+const RECORD_FIXED_BYTES_MAX = FRAME_FIXED_BYTES + METADATA_FIXED_BYTES + 2 * PREFIX_BYTES_MAX;
+/** Below this a loop is faster than the object that a slice for `set` costs. */
+const LOOP_BYTES_MAX = 48;
+/** Room for the batch when stage() has no hint to go by: frames may be this many times the source. */
+const UNHINTED_GROWTH = 3;
+
+/** Gives a chunk with at least `roomBytes` free after what it has finished; the old one gets no more batches. */
+export type ChunkSource = (roomBytes: number) => Chunk;
+
+/** Structurally the port's RecordWriter; what follows `endRecord` is for PartitionLog. */
 export class BatchWriter {
-  stage(_bytes: Uint8Array): number {
-    throw new Error('not built');
+  readonly #nextChunk: ChunkSource;
+  #chunk: Chunk;
+  #bytes: Buffer;
+  #view: DataView;
+  /** Where the batch frame begins, where the next byte goes, what it must not pass. */
+  #batchAt = 0;
+  #at = 0;
+  #limit = 0;
+  #staged: Uint8Array;
+  #recordAt = -1;
+  #headersLeft = 0;
+
+  #baseOffset = 0;
+  #recordCount = 0;
+  #firstTimestampMs = -1;
+  #maxTimestampMs = -1;
+  #leaderEpoch = 0;
+  #options: BatchOptions = NO_OPTIONS;
+
+  constructor(chunk: Chunk, nextChunk: ChunkSource) {
+    this.#nextChunk = nextChunk;
+    this.#chunk = chunk;
+    this.#bytes = chunk.bytes;
+    this.#view = chunk.view;
+    this.#staged = chunk.bytes;
   }
-  get staged(): Uint8Array {
-    throw new Error('not built');
-  }
+
   get nextOffset(): number {
-    throw new Error('not built');
+    return this.#baseOffset + this.#recordCount;
   }
+
+  /** What `stage` returned positions for. */
+  get staged(): Uint8Array {
+    return this.#staged;
+  }
+
+  /**
+   * Copies `bytes` once to the far end of the chunk, so that each slice of them is then a move inside one buffer.
+   * Returns what to add to positions in `bytes`. A later call replaces the former.
+   */
+  stage(bytes: Uint8Array): number {
+    assert(this.#recordAt < 0, 'stage is called between records');
+    const open = this.#at - this.#batchAt;
+    const hint = this.#options.byteLengthHint ?? open + UNHINTED_GROWTH * bytes.length;
+    const room = Math.max(hint, open) + RECORD_FIXED_BYTES_MAX;
+    if (this.#batchAt + room + bytes.length > this.#bytes.length) this.#moveToRoomOf(room + bytes.length);
+    const stagedAt = this.#bytes.length - bytes.length;
+    this.#bytes.set(bytes, stagedAt);
+    this.#staged = this.#bytes;
+    this.#limit = stagedAt;
+    return stagedAt;
+  }
+
   startRecord(
-    _timestampMs: number,
-    _source: Uint8Array,
-    _keyStart: number,
-    _keyEnd: number,
-    _headerCount: number,
-  ): void {}
-  header(
-    _source: Uint8Array,
-    _nameStart: number,
-    _nameEnd: number,
-    _valueStart: number,
-    _valueEnd: number,
-  ): void {}
-  endRecord(
-    _source: Uint8Array,
-    _valueStart: number,
-    _valueEnd: number,
-    _attributes: Uint8Array | null,
-  ): void {}
+    timestampMs: number,
+    source: Uint8Array,
+    keyStart: number,
+    keyEnd: number,
+    headerCount: number,
+  ): void {
+    assert(this.#recordAt < 0, 'endRecord comes before the next startRecord');
+    const keyLength = keyEnd < 0 ? 0 : keyEnd - keyStart;
+    if (this.#at + RECORD_FIXED_BYTES_MAX + keyLength > this.#limit) {
+      this.#makeRoom(RECORD_FIXED_BYTES_MAX + keyLength);
+    }
+    const view = this.#view;
+    const bytes = this.#bytes;
+    const recordAt = this.#at;
+    writeInt64(view, recordAt, this.#baseOffset + this.#recordCount);
+    bytes[recordAt + FRAME_METADATA_AT] = RECORD_METADATA_ARRAY;
+    bytes[recordAt + FLAGS_AT] = 0;
+    bytes[recordAt + TIMESTAMP_AT] = MSGPACK_INT64;
+    writeInt64(view, recordAt + TIMESTAMP_AT + 1, timestampMs);
+    let at = recordAt + FRAME_METADATA_AT + METADATA_FIXED_BYTES;
+    if (keyEnd < 0) {
+      bytes[at++] = MSGPACK_NIL;
+    } else {
+      at = writeBinPrefix(bytes, view, at, keyLength);
+      this.#copy(source, keyStart, keyEnd, at);
+      at += keyLength;
+    }
+    this.#at = writeArrayPrefix(bytes, view, at, 2 * headerCount);
+    this.#recordAt = recordAt;
+    this.#headersLeft = headerCount;
+    if (this.#recordCount === 0) {
+      this.#firstTimestampMs = timestampMs;
+      this.#maxTimestampMs = timestampMs;
+    } else if (timestampMs > this.#maxTimestampMs) {
+      this.#maxTimestampMs = timestampMs;
+    }
+  }
+
+  header(source: Uint8Array, nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
+    assert(this.#recordAt >= 0 && this.#headersLeft > 0, 'as many headers as startRecord announced');
+    const nameLength = nameEnd - nameStart;
+    const valueLength = valueEnd < 0 ? 0 : valueEnd - valueStart;
+    const need = 2 * PREFIX_BYTES_MAX + nameLength + valueLength;
+    if (this.#at + need > this.#limit) this.#makeRoom(need);
+    const view = this.#view;
+    const bytes = this.#bytes;
+    let at = writeStrPrefix(bytes, view, this.#at, nameLength);
+    this.#copy(source, nameStart, nameEnd, at);
+    at += nameLength;
+    if (valueEnd < 0) {
+      bytes[at++] = MSGPACK_NIL;
+    } else {
+      at = writeBinPrefix(bytes, view, at, valueLength);
+      this.#copy(source, valueStart, valueEnd, at);
+      at += valueLength;
+    }
+    this.#at = at;
+    this.#headersLeft--;
+  }
+
+  endRecord(source: Uint8Array, valueStart: number, valueEnd: number, attributes: Uint8Array | null): void {
+    assert(
+      this.#recordAt >= 0 && this.#headersLeft === 0,
+      'endRecord follows startRecord and all its headers',
+    );
+    const valueLength = valueEnd < 0 ? 0 : valueEnd - valueStart;
+    const attributesLength = attributes === null ? 0 : attributes.length;
+    const need = 8 + attributesLength + valueLength;
+    if (this.#at + need > this.#limit) this.#makeRoom(need);
+    const view = this.#view;
+    const recordAt = this.#recordAt;
+    const metadataLength = this.#at - recordAt - FRAME_METADATA_AT;
+    let at = this.#at;
+    view.setUint32(recordAt + FRAME_TOTAL_LEN_AT, metadataLength + attributesLength + valueLength);
+    view.setUint32(recordAt + FRAME_METADATA_LEN_AT, metadataLength);
+    view.setUint32(at, attributesLength);
+    at += 4;
+    if (attributes !== null) {
+      this.#copy(attributes, 0, attributesLength, at);
+      at += attributesLength;
+    }
+    view.setUint32(at, valueLength);
+    at += 4;
+    if (valueEnd < 0) this.#bytes[recordAt + FLAGS_AT] = RECORD_FLAG_NULL_VALUE;
+    else this.#copy(source, valueStart, valueEnd, at);
+    this.#at = at + valueLength;
+    this.#recordAt = -1;
+    this.#recordCount++;
+  }
+
+  get chunk(): Chunk {
+    return this.#chunk;
+  }
+
+  get baseOffset(): number {
+    return this.#baseOffset;
+  }
+
+  get recordCount(): number {
+    return this.#recordCount;
+  }
+
+  get firstTimestampMs(): number {
+    return this.#firstTimestampMs;
+  }
+
+  get maxTimestampMs(): number {
+    return this.#maxTimestampMs;
+  }
+
+  get batchAt(): number {
+    return this.#batchAt;
+  }
+
+  /** Bytes of the batch so far, its frame included. */
+  get byteLength(): number {
+    return this.#at - this.#batchAt;
+  }
+
+  /** Whether a record was started and not ended. */
+  get inRecord(): boolean {
+    return this.#recordAt >= 0;
+  }
+
+  /** Opens a batch behind what `chunk` has finished. */
+  begin(chunk: Chunk, baseOffset: number, leaderEpoch: number, options: BatchOptions): void {
+    this.#use(chunk);
+    this.#batchAt = chunk.filled;
+    this.#at = chunk.filled + BATCH_FRAME_BYTES;
+    this.#baseOffset = baseOffset;
+    this.#leaderEpoch = leaderEpoch;
+    this.#options = options;
+    this.#recordCount = 0;
+    this.#recordAt = -1;
+    if (this.#at > this.#limit) this.#makeRoom(0);
+  }
+
+  /** Takes back the record that is being written and those after the first `recordCount`, which end at `byteLength`. */
+  rewind(recordCount: number, byteLength: number, maxTimestampMs: number): void {
+    this.#recordAt = -1;
+    this.#recordCount = recordCount;
+    this.#maxTimestampMs = maxTimestampMs;
+    this.#at = this.#batchAt + byteLength;
+    this.#limit = this.#bytes.length;
+  }
+
+  /** Ends what `stage` began: the far end of the chunk is free again. */
+  unstage(): void {
+    this.#limit = this.#bytes.length;
+  }
+
+  /** Moves the open batch into a chunk of its own, for a new segment. */
+  moveToNextChunk(): void {
+    this.#moveToRoomOf(this.byteLength);
+  }
+
+  /** Completes the batch frame. The batch is then whole, from `batchAt` on; no more records. */
+  finish(): void {
+    assert(this.#recordAt < 0 && this.#recordCount > 0, 'a batch has at least one record, and all are ended');
+    const view = this.#view;
+    const at = this.#batchAt;
+    const options = this.#options;
+    const producerId = options.producerId ?? -1;
+    writeInt64(view, at, this.#baseOffset);
+    view.setUint32(at + FRAME_TOTAL_LEN_AT, BATCH_METADATA_BYTES);
+    view.setUint32(at + FRAME_METADATA_LEN_AT, BATCH_METADATA_BYTES);
+    view.setUint8(at + BATCH_MARK_AT, BATCH_MARK);
+    view.setUint8(at + BATCH_VERSION_AT, FORMAT_VERSION);
+    view.setUint16(at + BATCH_ATTRIBUTES_AT, attributesOf(options));
+    view.setUint32(at + BATCH_RECORD_COUNT_AT, this.#recordCount);
+    view.setUint32(at + BATCH_BYTE_LENGTH_AT, this.byteLength);
+    view.setUint32(at + BATCH_LAST_OFFSET_DELTA_AT, this.#recordCount - 1);
+    writeInt64(view, at + BATCH_FIRST_TIMESTAMP_AT, this.#firstTimestampMs);
+    writeInt64(view, at + BATCH_MAX_TIMESTAMP_AT, this.#maxTimestampMs);
+    view.setUint32(at + BATCH_LEADER_EPOCH_AT, this.#leaderEpoch);
+    writeInt64(view, at + BATCH_PRODUCER_ID_AT, producerId);
+    view.setInt16(at + BATCH_PRODUCER_EPOCH_AT, producerId < 0 ? -1 : (options.producerEpoch ?? -1));
+    view.setInt32(at + BATCH_BASE_SEQUENCE_AT, producerId < 0 ? -1 : (options.baseSequence ?? -1));
+    // protocol_data and data are empty: the two lengths at the frame's end are zero.
+    writeInt64(view, at + BATCH_FRAME_BYTES - 8, 0);
+    view.setUint32(at + BATCH_CHECKSUM_AT, batchChecksum(this.#bytes, view, at, this.byteLength));
+  }
+
+  #use(chunk: Chunk): void {
+    this.#chunk = chunk;
+    this.#bytes = chunk.bytes;
+    this.#view = chunk.view;
+    this.#limit = chunk.bytes.length;
+    this.#staged = chunk.bytes;
+  }
+
+  /** Moves on to a chunk where `needBytes` more fit; at least doubles, so that a batch moves few times. */
+  #makeRoom(needBytes: number): void {
+    const staged = this.#staged;
+    this.#moveToRoomOf(2 * this.byteLength + needBytes);
+    // Positions given out by stage() stay valid: they are in the old buffer, only slower to copy from.
+    this.#staged = staged;
+  }
+
+  #moveToRoomOf(roomBytes: number): void {
+    const length = this.byteLength;
+    if (length > BATCH_BYTES_MAX || roomBytes > 2 * BATCH_BYTES_MAX) {
+      throw new StorageError('record-too-large', `a batch would pass ${BATCH_BYTES_MAX} bytes`);
+    }
+    const from = this.#bytes;
+    const fromAt = this.#batchAt;
+    const recordDelta = this.#recordAt - fromAt;
+    this.#use(this.#nextChunk(roomBytes));
+    this.#batchAt = this.#chunk.filled;
+    this.#at = this.#batchAt + length;
+    if (this.#recordAt >= 0) this.#recordAt = this.#batchAt + recordDelta;
+    this.#bytes.set(from.subarray(fromAt, fromAt + length), this.#batchAt);
+  }
+
+  #copy(source: Uint8Array, start: number, end: number, to: number): void {
+    assert(start >= 0 && start <= end && end <= source.length, 'a slice lies within its source');
+    const bytes = this.#bytes;
+    const length = end - start;
+    if (length < LOOP_BYTES_MAX) {
+      // The slice was checked above, so every index is inside.
+      for (let index = 0; index < length; index++) bytes[to + index] = source[start + index]!;
+    } else if (source === bytes) {
+      bytes.copyWithin(to, start, end);
+    } else {
+      bytes.set(source.subarray(start, end), to);
+    }
+  }
+}
+
+export const NO_OPTIONS: BatchOptions = {};
+
+function attributesOf(options: BatchOptions): number {
+  return (
+    (options.transactional ? ATTRIBUTE_TRANSACTIONAL : 0) |
+    (options.control ? ATTRIBUTE_CONTROL : 0) |
+    (options.logAppendTime ? ATTRIBUTE_LOG_APPEND_TIME : 0)
+  );
 }

@@ -1,10 +1,138 @@
-// The only file that touches node:fs. FileSystem is the seam where tests put faults.
+// The only file of the store that touches node:fs. FileSystem is the seam where tests put faults: everything that
+// a crash can take back goes through it. Errors are node's own, with their `code`.
+import * as fs from 'node:fs';
+import { access, mkdir, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
 
 export interface FileSystem {
   /** @param mode `read`; `write` = read and write an existing file; `create` = the same, and it must not exist. */
-  open(path: string, mode: 'read' | 'write' | 'create'): Promise<OpenFile>;
+  open(path: string, mode: OpenMode): Promise<OpenFile>;
+  readFile(path: string): Promise<Buffer>;
+  /** Names in a directory, in no order. */
+  readdir(path: string): Promise<readonly string[]>;
+  stat(path: string): Promise<FileStatus>;
+  /** Makes one directory, which must not exist. Durable after `syncDirectory` of its parent. */
+  mkdir(path: string): Promise<void>;
+  /** Replaces `to` if it is there. Durable after `syncDirectory` of both parents. */
+  rename(from: string, to: string): Promise<void>;
+  unlink(path: string): Promise<void>;
+  /** Removes a directory with all in it; it may be missing. */
+  removeTree(path: string): Promise<void>;
+  /** Makes the entries of a directory durable: names that came, went or changed. */
+  syncDirectory(path: string): Promise<void>;
+  /** Rejects when this process may not write there. */
+  checkWritable(path: string): Promise<void>;
+}
+
+export type OpenMode = 'read' | 'write' | 'create';
+
+export interface FileStatus {
+  readonly size: number;
+  readonly isDirectory: boolean;
 }
 
 export interface OpenFile {
+  /** Reads up to `length` bytes; fewer only at the end of the file. */
+  read(into: Buffer, at: number, length: number, position: number): Promise<number>;
+  /** Writes all of it or rejects. */
+  write(bytes: Buffer, at: number, length: number, position: number): Promise<void>;
+  /** The bytes written so far are on disk when it resolves. */
+  datasync(): Promise<void>;
+  truncate(size: number): Promise<void>;
   close(): Promise<void>;
+}
+
+const FLAGS: Readonly<Record<OpenMode, string>> = { read: 'r', write: 'r+', create: 'wx+' };
+
+export const nodeFileSystem: FileSystem = {
+  open: (path, mode) =>
+    new Promise((resolve, reject) => {
+      fs.open(path, FLAGS[mode], (error, descriptor) => {
+        if (error) reject(error);
+        else resolve(new NodeFile(descriptor));
+      });
+    }),
+  readFile,
+  readdir,
+  stat: async (path) => {
+    const status = await stat(path);
+    return { size: status.size, isDirectory: status.isDirectory() };
+  },
+  mkdir: async (path) => void (await mkdir(path)),
+  rename,
+  unlink,
+  removeTree: (path) => rm(path, { recursive: true, force: true }),
+  syncDirectory: async (path) => {
+    const directory = await nodeFileSystem.open(path, 'read');
+    try {
+      await (directory as NodeFile).sync(); // what open() above makes
+    } finally {
+      await directory.close();
+    }
+  },
+  checkWritable: (path) => access(path, fs.constants.W_OK | fs.constants.X_OK),
+};
+
+/** Callbacks of node:fs and not its promises: one promise per call and no object with a finalizer per file. */
+class NodeFile implements OpenFile {
+  readonly #descriptor: number;
+
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  read(into: Buffer, at: number, length: number, position: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      let done = 0;
+      const more = (): void => {
+        fs.read(this.#descriptor, into, at + done, length - done, position + done, (error, count) => {
+          if (error) return reject(error);
+          done += count;
+          if (count === 0 || done === length) return resolve(done);
+          more();
+        });
+      };
+      more();
+    });
+  }
+
+  write(bytes: Buffer, at: number, length: number, position: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let done = 0;
+      const more = (): void => {
+        fs.write(this.#descriptor, bytes, at + done, length - done, position + done, (error, count) => {
+          if (error) return reject(error);
+          done += count;
+          if (done === length) return resolve();
+          if (count === 0) return reject(new Error('the file system takes no more bytes'));
+          more();
+        });
+      };
+      more();
+    });
+  }
+
+  datasync(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      fs.fdatasync(this.#descriptor, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  /** With the file's attributes; for directories. */
+  sync(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      fs.fsync(this.#descriptor, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  truncate(size: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      fs.ftruncate(this.#descriptor, size, (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      fs.close(this.#descriptor, (error) => (error ? reject(error) : resolve()));
+    });
+  }
 }

@@ -1,16 +1,16 @@
 // What the store gives to the rest of the program: import from here and from no other file of this folder.
 export { BatchCursor, type RecordRange } from './batch-cursor.ts';
 export type { BatchOptions, BatchWriter } from './batch-writer.ts';
+export type { Append } from './committer.ts';
+export type { NodeIdentity } from './data-directory.ts';
 export type { Clock, Log, Random, Timer } from './environment.ts';
 export { StorageError, type StorageErrorCode } from './errors.ts';
 export type { FileSystem, OpenFile } from './file-system.ts';
 export {
   type LogStore,
   type LogStoreOptions,
-  type NodeIdentity,
   openLogStore,
   type PartitionOptions,
-  type StoreCounters,
 } from './log-store.ts';
 export {
   type MetaChange,
@@ -22,7 +22,7 @@ export {
   openMetaStore,
   type TransactResult,
 } from './meta-store.ts';
-export type { Append, PartitionLog, TimestampedOffset } from './partition-log.ts';
+export type { PartitionLog } from './partition-log.ts';
 export {
   type StateLog,
   type StatePartitionState,
@@ -30,3 +30,5 @@ export {
   StateTable,
   type StateTableOptions,
 } from './state-table.ts';
+export type { StoreCounters } from './store-parts.ts';
+export type { TimestampedOffset } from './time-lookup.ts';

@@ -32,3 +32,15 @@ export const READ_BYTES_MIN = 16 * 1024;
 
 /** Recovery and index rebuilding read this much at a time. */
 export const SCAN_BYTES = 1024 * 1024;
+
+/** Behind a damaged batch, the next good one is looked for within this. */
+export const DAMAGE_SEARCH_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Scans (recovery, indexing) that run at once: each holds SCAN_BYTES. */
+export const SCANS_MAX = 4;
+
+/** A closed segment above this is worth indexing when a read finds no entry; below it is scanned as quickly. */
+export const UNINDEXED_BYTES_MAX = 1024 * 1024;
+
+/** Room to ask for when a batch begins and nobody knows how large it will be. */
+export const BATCH_ROOM_BYTES = 1024;

@@ -1,10 +1,23 @@
-// Partitions by name: open, create, delete, close.
+// Partitions by name: open, create, delete, close. Opens the data directory and owns what its partitions share.
+import { dirname, join } from 'node:path';
+import { CommitScheduler } from './committer.ts';
+import { identify, type NodeIdentity, prepareDirectory, writeIdentity } from './data-directory.ts';
 import type { Clock, Log, Random } from './environment.ts';
-import type { FileSystem } from './file-system.ts';
-import type { PartitionLog } from './partition-log.ts';
+import { assert, errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
+import { INDEX_DIRECTORY, partitionDirectory } from './file-names.ts';
+import { type FileSystem, nodeFileSystem } from './file-system.ts';
+import { type IndexDatabase, openLevelIndex } from './index-database.ts';
+import { OPEN_FILES_MAX, SCANS_MAX } from './limits.ts';
+import { OpenFiles } from './open-files.ts';
+import { PartitionLog } from './partition-log.ts';
+import { highestEpochOnDisk, type LogFailure, recoverLog } from './recovery.ts';
+import { makeDirectory } from './small-file.ts';
+import { Gate, type StoreCounters, type StoreParts } from './store-parts.ts';
+import { TailCache } from './tail-cache.ts';
+import { TopicDirectories } from './topic-directories.ts';
 
 export interface LogStoreOptions {
-  /** `data/`; made when missing. */
+  /** `data/`; made when missing, its parent not. */
   readonly directory: string;
   readonly nodeId: number;
   readonly clock: Clock;
@@ -12,6 +25,8 @@ export interface LogStoreOptions {
   readonly log: Log;
   /** Node's own unless a test gives another. */
   readonly fileSystem?: FileSystem;
+  /** LevelDB in `index/`, which also locks the directory, unless a test gives another. */
+  readonly index?: IndexDatabase;
   /** Log bytes per index entry. Default 4 KiB. */
   readonly indexIntervalBytes?: number;
   /** Memory for recent batches, all partitions together. Default 64 MiB. */
@@ -22,68 +37,190 @@ export interface LogStoreOptions {
   readonly flushTimeoutMs?: number;
 }
 
+const DEFAULT_INDEX_INTERVAL_BYTES = 4 * 1024;
+const DEFAULT_TAIL_CACHE_BYTES = 64 * 1024 * 1024;
+const DEFAULT_CHECKPOINT_BYTES = 64 * 1024 * 1024;
+const DEFAULT_FLUSH_TIMEOUT_MS = 30_000;
+
 export interface PartitionOptions {
   readonly topic: string;
   readonly topicId: string;
   readonly partition: number;
   /** Unique in the store for this incarnation of the partition, u32, never used again: its key in the index. */
   readonly logId: number;
-  /** At least one above what `diskLeaderEpoch` says when the log was opened before. */
+  /** Raised at each opening; never below what `diskLeaderEpoch` says. */
   readonly leaderEpoch: number;
   readonly segmentBytes: number;
 }
 
-export interface NodeIdentity {
-  readonly clusterId: string;
-  readonly nodeId: number;
-  readonly diskId: string;
-  /** False when the previous run of this directory did not close its store. */
-  readonly previousStopWasClean: boolean;
-}
-
-export interface StoreCounters {
-  flushes: number;
-  flushedBatches: number;
-  appendedRecords: number;
-  appendedBytes: number;
-  recoveredBytes: number;
-  cutBytes: number;
-}
-
 /** @throws StorageError locked, data-directory, format, io */
-export function openLogStore(_options: LogStoreOptions): Promise<LogStore> {
-  throw new Error('not built');
+export async function openLogStore(options: LogStoreOptions): Promise<LogStore> {
+  const { directory, log } = options;
+  const fileSystem = options.fileSystem ?? nodeFileSystem;
+  await prepareDirectory(fileSystem, directory);
+  const index =
+    options.index ??
+    (await openLevelIndex(join(directory, INDEX_DIRECTORY), (error) =>
+      log.warn('index.damaged', { directory, error }),
+    ));
+  try {
+    const identity = await identify(fileSystem, directory, options.nodeId, options.random);
+    const topics = new TopicDirectories(fileSystem, directory, log);
+    await topics.open();
+    return new LogStore(directory, identity, topics, {
+      fileSystem,
+      index,
+      files: new OpenFiles(fileSystem, OPEN_FILES_MAX),
+      cache: new TailCache(options.tailCacheBytes ?? DEFAULT_TAIL_CACHE_BYTES),
+      scheduler: new CommitScheduler(),
+      scans: new Gate(SCANS_MAX),
+      clock: options.clock,
+      log,
+      counters: newCounters(),
+      indexIntervalBytes: options.indexIntervalBytes ?? DEFAULT_INDEX_INTERVAL_BYTES,
+      checkpointBytes: options.checkpointBytes ?? DEFAULT_CHECKPOINT_BYTES,
+      flushTimeoutMs: options.flushTimeoutMs ?? DEFAULT_FLUSH_TIMEOUT_MS,
+    });
+  } catch (error) {
+    await index.close();
+    throw storageErrorOf(error, `opening ${directory}`);
+  }
 }
 
 export class LogStore {
-  /** From `node.json`: made at the first start. */
-  readonly identity: NodeIdentity = { clusterId: '', nodeId: 0, diskId: '', previousStopWasClean: true };
-  readonly counters: StoreCounters = {
+  /** From `node.json`, made at the first start. */
+  readonly identity: NodeIdentity;
+  readonly #directory: string;
+  readonly #topics: TopicDirectories;
+  readonly #parts: StoreParts;
+  readonly #partitions = new Map<string, OpenPartition>();
+  /** Of logs that failed and were closed, until they are opened again. */
+  readonly #failures = new Map<string, LogFailure>();
+  #closing: Promise<void> | undefined;
+
+  constructor(directory: string, identity: NodeIdentity, topics: TopicDirectories, parts: StoreParts) {
+    this.#directory = directory;
+    this.identity = identity;
+    this.#topics = topics;
+    this.#parts = parts;
+  }
+
+  get counters(): Readonly<StoreCounters> {
+    return this.#parts.counters;
+  }
+
+  /**
+   * Creates what is missing, recovers what is there. A log that was opened before must have been closed.
+   * @throws StorageError fenced-epoch, sticky, corrupt, format, io, closed
+   */
+  async openPartition(options: PartitionOptions): Promise<PartitionLog> {
+    if (this.#closing !== undefined) throw new StorageError('closed', 'the store is closed');
+    const directory = partitionDirectory(this.#directory, options.topic, options.partition);
+    assert(!this.#partitions.has(directory), `${directory} is opened once`);
+    const opened: OpenPartition = { topicId: options.topicId, log: undefined };
+    this.#partitions.set(directory, opened);
+    try {
+      opened.log = await this.#open(directory, options);
+      return opened.log;
+    } catch (error) {
+      this.#partitions.delete(directory);
+      throw storageErrorOf(error, `opening ${directory}`);
+    }
+  }
+
+  /** Flushes and closes one partition, which may then be opened again. */
+  async closePartition(log: PartitionLog): Promise<void> {
+    const directory = partitionDirectory(this.#directory, log.topic, log.partition);
+    if (this.#partitions.get(directory)?.log !== log) return;
+    await log.close();
+    const { failure } = log;
+    if (failure !== undefined) this.#failures.set(directory, failure);
+    this.#partitions.delete(directory);
+  }
+
+  /** Highest leader epoch that the partition has on disk; 0 when there is none. @throws StorageError format, io */
+  async diskLeaderEpoch(topic: string, topicId: string, partition: number): Promise<number> {
+    const directory = partitionDirectory(this.#directory, topic, partition);
+    try {
+      if (!(await this.#topics.has(topic, topicId))) return 0;
+      return await highestEpochOnDisk(this.#parts, directory);
+    } catch (error) {
+      if (errorCodeOf(error) === 'ENOENT') return 0;
+      throw storageErrorOf(error, `reading ${directory}`);
+    }
+  }
+
+  /** Its open partitions are `deleted` from now on. Resolves when the name is free, on disk too. @throws StorageError io */
+  async deleteTopic(topic: string, topicId: string): Promise<void> {
+    const leaving: Promise<void>[] = [];
+    for (const [directory, { topicId: id, log }] of this.#partitions) {
+      if (id !== topicId || log === undefined) continue;
+      this.#partitions.delete(directory);
+      leaving.push(log.abandon());
+    }
+    try {
+      await Promise.all(leaving);
+      await this.#topics.delete(topic, topicId);
+    } catch (error) {
+      throw storageErrorOf(error, `deleting ${topic}`);
+    }
+  }
+
+  /** Flushes, writes checkpoints and manifests, releases the directory. Idempotent. @throws StorageError io */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #open(directory: string, options: PartitionOptions): Promise<PartitionLog> {
+    const { topic, topicId, leaderEpoch } = options;
+    const { fileSystem } = this.#parts;
+    await this.#topics.ensure(topic, topicId);
+    if (await makeDirectory(fileSystem, directory)) await fileSystem.syncDirectory(dirname(directory));
+    const failure = this.#failures.get(directory);
+    if (failure?.isSettled() === false) {
+      throw new StorageError('sticky', `${directory}: a write from before the failure has not come back yet`);
+    }
+    const onDisk = await highestEpochOnDisk(this.#parts, directory);
+    if (leaderEpoch < onDisk) {
+      throw new StorageError('fenced-epoch', `${directory} has leader epoch ${onDisk}, above ${leaderEpoch}`);
+    }
+    const recovered = await recoverLog(this.#parts, directory, failure);
+    this.#failures.delete(directory);
+    return new PartitionLog(this.#parts, { ...options, directory }, recovered);
+  }
+
+  async #close(): Promise<void> {
+    const { fileSystem, index, files } = this.#parts;
+    const logs = [...this.#partitions.values()].flatMap(({ log }) => log ?? []);
+    const closed = await Promise.allSettled(logs.map((log) => log.close()));
+    await this.#topics.settled();
+    await files.close();
+    const failed = closed.find((each) => each.status === 'rejected');
+    try {
+      const clean = failed === undefined && logs.every((log) => log.failed === undefined);
+      await writeIdentity(fileSystem, this.#directory, this.identity, clean);
+    } finally {
+      await index.close();
+    }
+    if (failed !== undefined) throw storageErrorOf(failed.reason, `closing ${this.#directory}`);
+  }
+}
+
+interface OpenPartition {
+  readonly topicId: string;
+  /** Undefined while it is being opened. */
+  log: PartitionLog | undefined;
+}
+
+function newCounters(): StoreCounters {
+  return {
     flushes: 0,
     flushedBatches: 0,
     appendedRecords: 0,
     appendedBytes: 0,
+    unflushedBytes: 0,
     recoveredBytes: 0,
     cutBytes: 0,
   };
-
-  /** Creates what is missing, recovers what is there. @throws StorageError fenced-epoch, format, io, closed */
-  openPartition(_options: PartitionOptions): Promise<PartitionLog> {
-    throw new Error('not built');
-  }
-
-  /** Highest leader epoch that the partition has on disk; 0 when there is none. */
-  diskLeaderEpoch(_topic: string, _topicId: string, _partition: number): Promise<number> {
-    throw new Error('not built');
-  }
-
-  /** Its open partitions are `deleted` from now on. Resolves when the name is free again, on disk too. */
-  deleteTopic(_topic: string, _topicId: string): Promise<void> {
-    throw new Error('not built');
-  }
-
-  /** Flushes, writes checkpoints and manifests, releases the directory. Idempotent. */
-  close(): Promise<void> {
-    throw new Error('not built');
-  }
 }

@@ -1,0 +1,114 @@
+// Brings the index of closed segments up to the segment: after a crash, after the index was lost, after a wrong entry.
+// Goes on behind the last entry that leads somewhere, else from the segment's start.
+import { BatchScan } from './batch-scan.ts';
+import { StorageError, storageErrorOf } from './errors.ts';
+import type { OpenFile } from './file-system.ts';
+import { BATCH_FIRST_TIMESTAMP_AT, batchBaseOffsetAt, batchMaxTimestampAt, readInt64 } from './frame.ts';
+import { type IndexEntry, type OffsetIndex, SegmentIndex } from './offset-index.ts';
+import type { Segment, SegmentTimes } from './segment.ts';
+import type { StoreParts } from './store-parts.ts';
+
+/** Runs go to the database at this many bytes of log, so that memory stays small. */
+const STORE_BYTES = 64 * 1024 * 1024;
+
+export class IndexCompletion {
+  readonly #parts: StoreParts;
+  readonly #index: OffsetIndex;
+  readonly #running = new Map<Segment, Promise<SegmentTimes>>();
+
+  constructor(parts: StoreParts, index: OffsetIndex) {
+    this.#parts = parts;
+    this.#index = index;
+  }
+
+  /** First and largest timestamp of a segment, from wherever they are to be had. @throws StorageError corrupt, io */
+  async timesOf(segment: Segment): Promise<SegmentTimes | undefined> {
+    if (segment.index !== undefined) return segment.index.times;
+    segment.times ??= await this.#index.times(segment);
+    segment.times ??= await this.complete(segment);
+    return segment.times;
+  }
+
+  /** @throws StorageError corrupt, io */
+  complete(segment: Segment): Promise<SegmentTimes> {
+    let running = this.#running.get(segment);
+    if (running === undefined) {
+      running = this.#parts.scans
+        .pass(() => this.#parts.files.with(segment.path, (file) => this.#complete(segment, file)))
+        .catch((error: unknown) => {
+          throw storageErrorOf(error, `indexing ${segment.path}`);
+        })
+        .finally(() => this.#running.delete(segment));
+      this.#running.set(segment, running);
+    }
+    return running;
+  }
+
+  /** Drops the segment's entries first: one of them is wrong. */
+  async rebuild(segment: Segment): Promise<SegmentTimes> {
+    segment.times = undefined;
+    await this.#index.dropSegment(segment);
+    return this.complete(segment);
+  }
+
+  /** Resolves when nothing is under way. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#running.values());
+  }
+
+  async #complete(segment: Segment, file: OpenFile): Promise<SegmentTimes> {
+    const stored = await this.#index.times(segment);
+    if (stored !== undefined) return stored;
+    const last = await this.#index.last(segment);
+    const from = last !== undefined && (await leadsToBatch(segment, file, last)) ? last : undefined;
+    if (last !== undefined && from === undefined) await this.#index.dropSegment(segment);
+    const index = new SegmentIndex(this.#parts.indexIntervalBytes, from);
+    if (from !== undefined) await this.#scan(segment, file, new BatchScan(0, from.position), index, true);
+    await this.#scan(segment, file, new BatchScan(from?.position ?? 0, segment.flushedBytes), index, false);
+    await this.#index.store(segment, index, segment.endOffset, true);
+    const { times } = index;
+    if (times === undefined) throw new StorageError('corrupt', `${segment.path} has no batch`);
+    await this.#index.storeTimes(segment, times);
+    segment.times = times;
+    return times;
+  }
+
+  /** @param firstOnly for the segment's first timestamp alone */
+  async #scan(
+    segment: Segment,
+    file: OpenFile,
+    scan: BatchScan,
+    index: SegmentIndex,
+    firstOnly: boolean,
+  ): Promise<void> {
+    let storedAt = scan.position;
+    for (;;) {
+      const step = scan.step();
+      if (step === 'more') {
+        await scan.load(file);
+        if (scan.position - storedAt < STORE_BYTES) continue;
+        storedAt = scan.position;
+        await this.#index.store(segment, index, segment.endOffset, false);
+        continue;
+      }
+      if (step === 'end') return;
+      if (step !== 'good') {
+        throw new StorageError('corrupt', `${segment.path}: the batch at byte ${scan.position} is damaged`);
+      }
+      const { view, at } = scan;
+      const firstTimestampMs = readInt64(view, at + BATCH_FIRST_TIMESTAMP_AT);
+      if (firstOnly) return index.setFirstTimestamp(firstTimestampMs);
+      index.note(batchBaseOffsetAt(view, at), scan.position, firstTimestampMs, batchMaxTimestampAt(view, at));
+    }
+  }
+}
+
+async function leadsToBatch(segment: Segment, file: OpenFile, entry: IndexEntry): Promise<boolean> {
+  if (entry.position >= segment.flushedBytes) return false;
+  const scan = new BatchScan(entry.position, segment.flushedBytes, 1);
+  for (;;) {
+    const step = scan.step();
+    if (step === 'more') await scan.load(file);
+    else return step === 'good' && batchBaseOffsetAt(scan.view, scan.at) === entry.offset;
+  }
+}

@@ -1,0 +1,94 @@
+// The ordered map under the offset index: LevelDB, or another in tests. Keys are bytes and sort as bytes. Nothing
+// here is ever flushed for its own sake: the index is rebuilt from the log where it is missing or behind.
+import { ClassicLevel } from 'classic-level';
+import { errorCodeOf, StorageError } from './errors.ts';
+
+export interface IndexRow {
+  readonly key: Buffer;
+  readonly value: Buffer;
+}
+
+export interface IndexDatabase {
+  put(rows: readonly IndexRow[]): Promise<void>;
+  get(key: Buffer): Promise<Buffer | undefined>;
+  /** The last row with `low` ≤ key ≤ `high`. */
+  floor(low: Buffer, high: Buffer): Promise<IndexRow | undefined>;
+  /** Removes the rows with `low` ≤ key ≤ `high`. */
+  clear(low: Buffer, high: Buffer): Promise<void>;
+  close(): Promise<void>;
+}
+
+const ENCODINGS = { keyEncoding: 'buffer', valueEncoding: 'buffer' } as const;
+
+/**
+ * Opens LevelDB in `directory`. Its lock keeps a second process out, and the kernel releases it with the process.
+ * A damaged database is emptied: it holds nothing that the log does not.
+ * @param onDamage called before that
+ * @throws StorageError locked, io
+ */
+export async function openLevelIndex(
+  directory: string,
+  onDamage: (error: unknown) => void,
+): Promise<IndexDatabase> {
+  try {
+    return await open(directory);
+  } catch (error) {
+    if (isLocked(error)) {
+      throw new StorageError('locked', `another process has the data directory open (${directory})`, error);
+    }
+    onDamage(error);
+  }
+  try {
+    await ClassicLevel.destroy(directory);
+    return await open(directory);
+  } catch (error) {
+    throw new StorageError('io', `the index ${directory} cannot be opened`, error);
+  }
+}
+
+async function open(directory: string): Promise<IndexDatabase> {
+  const level = new ClassicLevel<Buffer, Buffer>(directory, ENCODINGS);
+  await level.open();
+  return new LevelIndex(level);
+}
+
+function isLocked(error: unknown): boolean {
+  return (
+    errorCodeOf(error) === 'LEVEL_LOCKED' ||
+    (error instanceof Error && error.cause !== undefined && errorCodeOf(error.cause) === 'LEVEL_LOCKED')
+  );
+}
+
+class LevelIndex implements IndexDatabase {
+  readonly #level: ClassicLevel<Buffer, Buffer>;
+
+  constructor(level: ClassicLevel<Buffer, Buffer>) {
+    this.#level = level;
+  }
+
+  put(rows: readonly IndexRow[]): Promise<void> {
+    return this.#level.batch(rows.map(({ key, value }) => ({ type: 'put', key, value })));
+  }
+
+  get(key: Buffer): Promise<Buffer | undefined> {
+    return this.#level.get(key);
+  }
+
+  async floor(low: Buffer, high: Buffer): Promise<IndexRow | undefined> {
+    const iterator = this.#level.iterator({ gte: low, lte: high, reverse: true, limit: 1 });
+    try {
+      const entry = await iterator.next();
+      return entry === undefined ? undefined : { key: entry[0], value: entry[1] };
+    } finally {
+      await iterator.close();
+    }
+  }
+
+  clear(low: Buffer, high: Buffer): Promise<void> {
+    return this.#level.clear({ gte: low, lte: high });
+  }
+
+  close(): Promise<void> {
+    return this.#level.close();
+  }
+}

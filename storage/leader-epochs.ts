@@ -1,0 +1,48 @@
+// Which leader epoch began at which offset, and so where an epoch ends. One segment holds one epoch, so the names of
+// the files say it all; leader-epochs.json beside them is for people and other tools, and is never trusted over them.
+import { join } from 'node:path';
+import { LEADER_EPOCHS_FILE } from './file-names.ts';
+import type { FileSystem } from './file-system.ts';
+import type { SegmentList } from './segment.ts';
+import { writeJsonFile } from './small-file.ts';
+
+export type EpochStart = readonly [epoch: number, startOffset: number];
+
+export interface EpochEnd {
+  readonly leaderEpoch: number;
+  readonly endOffset: number;
+}
+
+/** In order of epochs and of offsets. */
+export function epochStarts(segments: SegmentList): EpochStart[] {
+  const starts: EpochStart[] = [];
+  for (const { leaderEpoch, baseOffset } of segments) {
+    if (starts.at(-1)?.[0] !== leaderEpoch) starts.push([leaderEpoch, baseOffset]);
+  }
+  return starts;
+}
+
+/**
+ * Where the newest epoch at or below `leaderEpoch` ends: the start of the next one, or the log's end for the newest
+ * (KIP-101, KIP-279). Undefined when all epochs of the log are newer.
+ */
+export function endOfEpoch(
+  starts: readonly EpochStart[],
+  leaderEpoch: number,
+  logEndOffset: number,
+): EpochEnd | undefined {
+  for (let index = starts.length - 1; index >= 0; index--) {
+    const [epoch] = starts[index]!; // index is below the length
+    if (epoch > leaderEpoch) continue;
+    return { leaderEpoch: epoch, endOffset: starts[index + 1]?.[1] ?? logEndOffset };
+  }
+  return undefined;
+}
+
+export function writeLeaderEpochs(
+  fileSystem: FileSystem,
+  directory: string,
+  starts: readonly EpochStart[],
+): Promise<void> {
+  return writeJsonFile(fileSystem, join(directory, LEADER_EPOCHS_FILE), starts);
+}

@@ -1,0 +1,71 @@
+// The two small files beside a partition's segments. Neither is the truth, the log is: a manifest that is missing is
+// made anew, a checkpoint that does not fit is ignored.
+import { join } from 'node:path';
+import { StorageError } from './errors.ts';
+import { CHECKPOINT_FILE, MANIFEST_FILE } from './file-names.ts';
+import type { FileSystem } from './file-system.ts';
+import { FORMAT_VERSION } from './frame.ts';
+import { asFields, isOffset, readJsonFile, writeJsonFile } from './small-file.ts';
+
+/** Written on open and close. */
+export interface Manifest {
+  readonly leaderEpoch: number;
+  readonly highWatermark: number;
+  readonly logStartOffset: number;
+}
+
+/** All before `bytePosition` of the segment, and every older segment, is on disk and was whole. */
+export interface RecoveryCheckpoint {
+  readonly segmentBase: number;
+  readonly bytePosition: number;
+  readonly logEndOffset: number;
+}
+
+/** Undefined when missing or unreadable. @throws StorageError format when a newer version wrote it */
+export async function readManifest(fileSystem: FileSystem, directory: string): Promise<Manifest | undefined> {
+  const path = join(directory, MANIFEST_FILE);
+  const fields = asFields(await readJsonFile(fileSystem, path));
+  if (fields === undefined) return undefined;
+  const { formatVersion, leaderEpoch, highWatermark, logStartOffset } = fields;
+  refuseNewer(formatVersion, path);
+  if (!isOffset(leaderEpoch) || !isOffset(highWatermark) || !isOffset(logStartOffset)) return undefined;
+  return { leaderEpoch, highWatermark, logStartOffset };
+}
+
+export function writeManifest(fileSystem: FileSystem, directory: string, manifest: Manifest): Promise<void> {
+  return writeJsonFile(fileSystem, join(directory, MANIFEST_FILE), {
+    formatVersion: FORMAT_VERSION,
+    leaderEpoch: manifest.leaderEpoch,
+    highWatermark: manifest.highWatermark,
+    logStartOffset: manifest.logStartOffset,
+  });
+}
+
+/** Undefined when missing, unreadable or not a checkpoint. */
+export async function readCheckpoint(
+  fileSystem: FileSystem,
+  directory: string,
+): Promise<RecoveryCheckpoint | undefined> {
+  const fields = asFields(await readJsonFile(fileSystem, join(directory, CHECKPOINT_FILE)));
+  if (fields === undefined) return undefined;
+  const { segmentBase, bytePosition, logEndOffset } = fields;
+  if (!isOffset(segmentBase) || !isOffset(bytePosition) || !isOffset(logEndOffset)) return undefined;
+  return { segmentBase, bytePosition, logEndOffset };
+}
+
+export function writeCheckpoint(
+  fileSystem: FileSystem,
+  directory: string,
+  checkpoint: RecoveryCheckpoint,
+): Promise<void> {
+  return writeJsonFile(fileSystem, join(directory, CHECKPOINT_FILE), checkpoint);
+}
+
+/** @throws StorageError format */
+export function refuseNewer(formatVersion: unknown, path: string): void {
+  if (typeof formatVersion !== 'number' || formatVersion <= FORMAT_VERSION) return;
+  throw new StorageError(
+    'format',
+    `${path} was written in format ${formatVersion}; this version reads up to ${FORMAT_VERSION}: use a newer one`,
+  );
+}

@@ -1,0 +1,281 @@
+// Opens what an earlier run left of a partition. The log is the truth. Older segments were on disk before their
+// successor had a name, so only the newest can be torn: it is checked batch by batch from the checkpoint on, or from
+// its start. The first torn batch ends the log; what follows is kept aside and cut before anything is appended; what
+// is kept is flushed before the log counts as open, since a killed process leaves bytes that are in memory only.
+import { join } from 'node:path';
+import { BatchScan } from './batch-scan.ts';
+import { StorageError } from './errors.ts';
+import { cutFileName, parseSegmentFileName, segmentFileName } from './file-names.ts';
+import type { OpenFile } from './file-system.ts';
+import { BATCH_LEADER_EPOCH_AT, batchBaseOffsetAt, batchLastOffsetAt, verifyBatch, viewOf } from './frame.ts';
+import { DAMAGE_SEARCH_BYTES_MAX, SCAN_BYTES } from './limits.ts';
+import { type Manifest, type RecoveryCheckpoint, readCheckpoint, readManifest } from './manifest.ts';
+import { Segment } from './segment.ts';
+import type { StoreParts } from './store-parts.ts';
+
+export interface RecoveredLog {
+  readonly segments: readonly Segment[];
+  readonly logStartOffset: number;
+  readonly logEndOffset: number;
+  readonly manifest: Manifest | undefined;
+  /** Set when bytes that were on disk have changed: the log ends before them and takes no appends. */
+  readonly corrupt: StorageError | undefined;
+}
+
+/** How an earlier opening of the log in this process ended, when a write or a flush of it failed. */
+export interface LogFailure {
+  /**
+   * Bytes of each segment that were flushed, by base offset. What lies behind may be in memory only, whatever a later
+   * flush says, and was never acknowledged: it is cut.
+   */
+  readonly flushedBytes: ReadonlyMap<number, number>;
+  /** Whether the file system has answered everything: what still hangs may yet write. */
+  readonly isSettled: () => boolean;
+}
+
+/**
+ * @param failure of the last opening in this process
+ * @throws StorageError format, corrupt, io
+ */
+export async function recoverLog(
+  parts: StoreParts,
+  directory: string,
+  failure: LogFailure | undefined,
+): Promise<RecoveredLog> {
+  const { fileSystem, log } = parts;
+  const manifest = await readManifest(fileSystem, directory);
+  const checkpoint = await readCheckpoint(fileSystem, directory);
+  const files = await segmentFiles(parts, directory);
+  const newest = files.at(-1);
+  let newestEnd: TailVerdict | undefined;
+  if (newest !== undefined) {
+    // Bytes below this offset were on disk once; a bad batch there is damage and not a torn write.
+    const provenOffset = Math.max(manifest?.highWatermark ?? 0, checkpoint?.logEndOffset ?? 0);
+    newestEnd = await parts.scans.pass(() =>
+      recoverNewest(parts, directory, newest, checkpoint, failure, provenOffset),
+    );
+  }
+  const segments = files.map(({ leaderEpoch, baseOffset, byteSize }, index) => {
+    const next = files[index + 1];
+    const end = newestEnd !== undefined && next === undefined ? newestEnd : undefined;
+    return new Segment(directory, leaderEpoch, baseOffset, {
+      byteSize: end?.byteSize ?? byteSize,
+      endOffset: end?.endOffset ?? next?.baseOffset ?? baseOffset,
+    });
+  });
+  if (newestEnd !== undefined && newestEnd.byteSize === 0 && newestEnd.corrupt === undefined) {
+    // A file without a batch says nothing, and its name would be in the way of the next one.
+    const empty = segments.pop()!; // newestEnd is that of the last of them
+    await fileSystem.unlink(empty.path);
+    await fileSystem.syncDirectory(directory);
+  }
+  const logStartOffset = Math.max(manifest?.logStartOffset ?? 0, segments[0]?.baseOffset ?? 0);
+  const scannedEnd = newestEnd?.endOffset ?? 0;
+  const logEndOffset = Math.max(scannedEnd, logStartOffset);
+  const promised = manifest?.highWatermark ?? 0;
+  if (scannedEnd < promised) {
+    log.error('log.records-missing', { directory, logEndOffset: scannedEnd, highWatermark: promised });
+  }
+  return { segments, logStartOffset, logEndOffset, manifest, corrupt: newestEnd?.corrupt };
+}
+
+/** Highest leader epoch in the file names and the manifest; 0 when the partition is not there. */
+export async function highestEpochOnDisk(parts: StoreParts, directory: string): Promise<number> {
+  const manifest = await readManifest(parts.fileSystem, directory);
+  let highest = manifest?.leaderEpoch ?? 0;
+  for (const name of await parts.fileSystem.readdir(directory)) {
+    highest = Math.max(highest, parseSegmentFileName(name)?.leaderEpoch ?? 0);
+  }
+  return highest;
+}
+
+interface SegmentFile {
+  readonly name: string;
+  readonly leaderEpoch: number;
+  readonly baseOffset: number;
+  readonly byteSize: number;
+}
+
+/** In offset order. Empty ones below the newest have nothing to say and are passed over. */
+async function segmentFiles(parts: StoreParts, directory: string): Promise<SegmentFile[]> {
+  const files: SegmentFile[] = [];
+  for (const name of await parts.fileSystem.readdir(directory)) {
+    const parsed = parseSegmentFileName(name);
+    if (parsed === undefined) continue;
+    const { size } = await parts.fileSystem.stat(join(directory, name));
+    files.push({ name, ...parsed, byteSize: size });
+  }
+  files.sort((a, b) => a.baseOffset - b.baseOffset || a.leaderEpoch - b.leaderEpoch);
+  const filled = files.filter(({ byteSize }, index) => byteSize > 0 || index === files.length - 1);
+  for (const [index, file] of filled.entries()) {
+    const before = filled[index - 1];
+    if (before === undefined) continue;
+    if (
+      file.leaderEpoch < before.leaderEpoch ||
+      (file.baseOffset === before.baseOffset && before.byteSize > 0 && file.byteSize > 0)
+    ) {
+      throw new StorageError(
+        'corrupt',
+        `${directory}: ${before.name} and ${file.name} contradict each other`,
+      );
+    }
+  }
+  return filled;
+}
+
+interface TailVerdict {
+  readonly byteSize: number;
+  readonly endOffset: number;
+  readonly corrupt: StorageError | undefined;
+}
+
+async function recoverNewest(
+  parts: StoreParts,
+  directory: string,
+  file: SegmentFile,
+  checkpoint: RecoveryCheckpoint | undefined,
+  failure: LogFailure | undefined,
+  provenOffset: number,
+): Promise<TailVerdict> {
+  const path = join(directory, file.name);
+  const start = startOfScan(file, checkpoint);
+  const end = Math.min(failure?.flushedBytes.get(file.baseOffset) ?? file.byteSize, file.byteSize);
+  if (start.position === file.byteSize) {
+    return { byteSize: file.byteSize, endOffset: start.offset, corrupt: undefined };
+  }
+  const handle = await parts.fileSystem.open(path, 'write');
+  try {
+    const scan = new BatchScan(Math.min(start.position, end), end);
+    const offset = await scanBatches(handle, scan, file, start.offset);
+    const byteSize = scan.position + scan.byteLength;
+    parts.counters.recoveredBytes += byteSize - start.position;
+    if (
+      byteSize < end &&
+      offset < provenOffset &&
+      (await goodBatchFollows(handle, byteSize, file, offset, provenOffset))
+    ) {
+      const message = `${path} is damaged at byte ${byteSize}, offset ${offset}: the partition can be read up to there only`;
+      parts.log.error('log.damaged', { path, position: byteSize, offset });
+      return { byteSize, endOffset: offset, corrupt: new StorageError('corrupt', message) };
+    }
+    if (byteSize < file.byteSize) await cutTail(parts, directory, file, handle, byteSize, offset);
+    await handle.datasync();
+    return { byteSize, endOffset: offset, corrupt: undefined };
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The checkpoint counts when it names the newest segment and lies within it. */
+function startOfScan(
+  file: SegmentFile,
+  checkpoint: RecoveryCheckpoint | undefined,
+): { readonly position: number; readonly offset: number } {
+  if (
+    checkpoint !== undefined &&
+    checkpoint.segmentBase === file.baseOffset &&
+    checkpoint.bytePosition <= file.byteSize &&
+    checkpoint.logEndOffset >= file.baseOffset
+  ) {
+    return { position: checkpoint.bytePosition, offset: checkpoint.logEndOffset };
+  }
+  return { position: 0, offset: file.baseOffset };
+}
+
+/** Scans good, contiguous batches of the file's epoch; returns the offset behind them. `scan` stands on the last. */
+async function scanBatches(
+  handle: OpenFile,
+  scan: BatchScan,
+  file: SegmentFile,
+  startOffset: number,
+): Promise<number> {
+  let offset = startOffset;
+  for (;;) {
+    const step = scan.step();
+    if (step === 'more') {
+      await scan.load(handle);
+      continue;
+    }
+    if (step === 'newer') {
+      throw new StorageError('format', `${file.name} was written in a newer format than this version reads`);
+    }
+    if (step !== 'good') return offset;
+    const { view, at } = scan;
+    const fits =
+      batchBaseOffsetAt(view, at) === offset &&
+      view.getUint32(at + BATCH_LEADER_EPOCH_AT) === file.leaderEpoch;
+    if (!fits) {
+      scan.byteLength = 0;
+      return offset;
+    }
+    offset = batchLastOffsetAt(view, at) + 1;
+  }
+}
+
+/** Whether a good batch below `provenOffset` lies behind the bad one: then it is not the end that was torn. */
+async function goodBatchFollows(
+  handle: OpenFile,
+  position: number,
+  file: SegmentFile,
+  offset: number,
+  provenOffset: number,
+): Promise<boolean> {
+  const bytes = Buffer.allocUnsafeSlow(Math.min(file.byteSize - position, DAMAGE_SEARCH_BYTES_MAX));
+  const loaded = await handle.read(bytes, 0, bytes.length, position);
+  const view = viewOf(bytes);
+  for (let at = 1; at < loaded; at++) {
+    if (verifyBatch(bytes, view, at, loaded) !== 'good') continue;
+    const base = batchBaseOffsetAt(view, at);
+    return base > offset && base < provenOffset;
+  }
+  return false;
+}
+
+/** Copies what is cut beside the segment, then cuts. A copy that fails (a full disk) does not keep the log shut. */
+async function cutTail(
+  parts: StoreParts,
+  directory: string,
+  file: SegmentFile,
+  handle: OpenFile,
+  position: number,
+  logEndOffset: number,
+): Promise<void> {
+  const cutBytes = file.byteSize - position;
+  const name = cutFileName(segmentFileName(file.leaderEpoch, file.baseOffset), position);
+  let keptAs: string | undefined = name;
+  try {
+    await keepAside(parts, join(directory, name), handle, position, cutBytes);
+  } catch (error) {
+    keptAs = undefined;
+    parts.log.error('log.cut-not-kept', { path: join(directory, name), error });
+  }
+  await handle.truncate(position);
+  await handle.datasync();
+  await parts.fileSystem.syncDirectory(directory);
+  parts.counters.cutBytes += cutBytes;
+  parts.log.warn('log.tail-cut', { directory, segment: file.name, position, cutBytes, logEndOffset, keptAs });
+}
+
+async function keepAside(
+  parts: StoreParts,
+  path: string,
+  handle: OpenFile,
+  position: number,
+  length: number,
+): Promise<void> {
+  // A crash between the copy and the cut leaves the same bytes here.
+  await parts.fileSystem.unlink(path).catch(() => {});
+  const copy = await parts.fileSystem.open(path, 'create');
+  try {
+    const bytes = Buffer.allocUnsafeSlow(Math.min(length, SCAN_BYTES));
+    for (let done = 0; done < length; ) {
+      const count = await handle.read(bytes, 0, Math.min(bytes.length, length - done), position + done);
+      if (count === 0) break;
+      await copy.write(bytes, 0, count, done);
+      done += count;
+    }
+    await copy.datasync();
+  } finally {
+    await copy.close();
+  }
+}

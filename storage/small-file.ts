@@ -1,0 +1,73 @@
+// Small JSON files beside a log: replaced whole, so that a reader finds the old one or the new one.
+import { dirname } from 'node:path';
+import { errorCodeOf } from './errors.ts';
+import type { FileSystem } from './file-system.ts';
+
+/** Larger ones are not ours: nothing that this program writes comes near. */
+const SMALL_FILE_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Writes `value` aside, flushes it and puts it in place; durable when it resolves. */
+export async function writeJsonFile(fileSystem: FileSystem, path: string, value: unknown): Promise<void> {
+  const bytes = Buffer.from(`${JSON.stringify(value)}\n`);
+  const aside = `${path}.new`;
+  await removeIfThere(fileSystem, aside);
+  const file = await fileSystem.open(aside, 'create');
+  try {
+    await file.write(bytes, 0, bytes.length, 0);
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+  await fileSystem.rename(aside, path);
+  await fileSystem.syncDirectory(dirname(path));
+}
+
+/** The parsed file; undefined when it is missing, `unreadable` when it is not JSON. */
+export async function readJsonFile(fileSystem: FileSystem, path: string): Promise<unknown> {
+  let bytes: Buffer;
+  try {
+    if ((await fileSystem.stat(path)).size > SMALL_FILE_BYTES_MAX) return UNREADABLE;
+    bytes = await fileSystem.readFile(path);
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return UNREADABLE;
+  }
+}
+
+/** What `readJsonFile` gives for a file that is there and says nothing. */
+export const UNREADABLE: unique symbol = Symbol('unreadable');
+
+/** The value as an object whose properties can be looked at, or undefined. */
+export function asFields(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  // An object that came out of JSON.parse has string keys only.
+  return value as Readonly<Record<string, unknown>>;
+}
+
+export function isOffset(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+/** Makes the directory if it is missing; whether it was. Durable after `syncDirectory` of its parent. */
+export async function makeDirectory(fileSystem: FileSystem, path: string): Promise<boolean> {
+  try {
+    await fileSystem.mkdir(path);
+    return true;
+  } catch (error) {
+    if (errorCodeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+async function removeIfThere(fileSystem: FileSystem, path: string): Promise<void> {
+  try {
+    await fileSystem.unlink(path);
+  } catch (error) {
+    if (errorCodeOf(error) !== 'ENOENT') throw error;
+  }
+}

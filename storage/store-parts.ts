@@ -1,0 +1,56 @@
+// What every partition of a store shares, and the gate that keeps scans from taking all memory at once.
+import type { CommitScheduler } from './committer.ts';
+import type { Clock, Log } from './environment.ts';
+import type { FileSystem } from './file-system.ts';
+import type { IndexDatabase } from './index-database.ts';
+import type { OpenFiles } from './open-files.ts';
+import type { TailCache } from './tail-cache.ts';
+
+export interface StoreParts {
+  readonly fileSystem: FileSystem;
+  readonly files: OpenFiles;
+  readonly cache: TailCache;
+  readonly scheduler: CommitScheduler;
+  readonly index: IndexDatabase;
+  /** Recovery and indexing pass it, few at a time: each holds a large buffer. */
+  readonly scans: Gate;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly counters: StoreCounters;
+  readonly indexIntervalBytes: number;
+  readonly checkpointBytes: number;
+  readonly flushTimeoutMs: number;
+}
+
+export interface StoreCounters {
+  flushes: number;
+  flushedBatches: number;
+  appendedRecords: number;
+  appendedBytes: number;
+  /** Finished bytes that are not on disk yet, of all partitions. */
+  unflushedBytes: number;
+  recoveredBytes: number;
+  cutBytes: number;
+}
+
+/** Lets a few through at a time, in the order of asking. */
+export class Gate {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(width: number) {
+    this.#free = width;
+  }
+
+  async pass<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#free === 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#free--;
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free++;
+      else next();
+    }
+  }
+}

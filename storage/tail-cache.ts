@@ -1,0 +1,166 @@
+// Recent batches of all partitions in memory, within one bound. A chunk mirrors a stretch of a segment file byte for
+// byte; the newest chunk of a partition is also its write buffer: appends encode into it, commits write from it and
+// readers are served from it, with no copy between them.
+//
+//   0 ······ flushed ······ written ······ filled ······ (open batch) ······ capacity
+//   on disk      given to the system   dirty      invisible
+//
+// Bytes below `filled` never change again, so a reader may keep them for as long as it likes: an evicted chunk is
+// forgotten, never reused.
+import { viewOf } from './frame.ts';
+import { CHUNK_BYTES_MAX, CHUNK_BYTES_MIN } from './limits.ts';
+import type { Segment } from './segment.ts';
+
+export class Chunk {
+  readonly bytes: Buffer;
+  readonly view: DataView;
+  /** Set with the first finished batch, as are the next two. */
+  segment: Segment | undefined = undefined;
+  /** Position in the segment's file that byte 0 mirrors. */
+  filePosition = 0;
+  firstOffset = 0;
+  /** One past the last offset of the finished batches. */
+  endOffset = 0;
+  /** End of the finished batches. */
+  filled = 0;
+  /** End of what the file system has taken. */
+  written = 0;
+  /** End of what is on disk. */
+  flushed = 0;
+  /** Whether a batch is being encoded in it. */
+  open = false;
+  readonly #owner: ChunkOwner;
+
+  constructor(capacityBytes: number, owner: ChunkOwner) {
+    // Not from node's pool and not zeroed: only what has been encoded is ever shown.
+    this.bytes = Buffer.allocUnsafeSlow(capacityBytes);
+    this.view = viewOf(this.bytes);
+    this.#owner = owner;
+  }
+
+  /** What is not on disk has no other place to be read from. */
+  get evictable(): boolean {
+    return !this.open && this.flushed === this.filled;
+  }
+
+  evict(): void {
+    this.#owner.forget(this);
+  }
+}
+
+export interface ChunkOwner {
+  forget(chunk: Chunk): void;
+}
+
+/** The chunks of all partitions, oldest first, and their bound. */
+export class TailCache {
+  readonly #bytesMax: number;
+  readonly #chunks = new Set<Chunk>();
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  get byteSize(): number {
+    return this.#bytes;
+  }
+
+  add(chunk: Chunk): void {
+    this.#chunks.add(chunk);
+    this.#bytes += chunk.bytes.length;
+    this.trim();
+  }
+
+  remove(chunk: Chunk): void {
+    if (this.#chunks.delete(chunk)) this.#bytes -= chunk.bytes.length;
+  }
+
+  /** Evicts down to the bound; chunks that may not go are passed over and tried again next time. */
+  trim(): void {
+    if (this.#bytes <= this.#bytesMax) return;
+    for (const chunk of this.#chunks) {
+      if (!chunk.evictable) continue;
+      this.remove(chunk);
+      chunk.evict();
+      if (this.#bytes <= this.#bytesMax) return;
+    }
+  }
+}
+
+/** The chunks of one partition, oldest first. */
+export class PartitionTail implements ChunkOwner {
+  readonly #cache: TailCache;
+  readonly #onForget: (chunk: Chunk) => void;
+  readonly #chunks: Chunk[] = [];
+
+  /** @param onForget called when the cache takes a chunk away, so that nobody else holds on to it */
+  constructor(cache: TailCache, onForget: (chunk: Chunk) => void) {
+    this.#cache = cache;
+    this.#onForget = onForget;
+  }
+
+  /** The newest chunk if `roomBytes` are free in it, else a new one. */
+  withRoom(roomBytes: number): Chunk {
+    const newest = this.#chunks.at(-1);
+    if (newest !== undefined && newest.filled + roomBytes <= newest.bytes.length) return newest;
+    return this.next(roomBytes);
+  }
+
+  /** A new chunk with room for `roomBytes` at least: twice the size of the last, smallest after a quiet time. */
+  next(roomBytes: number): Chunk {
+    const newest = this.#chunks.at(-1);
+    const doubled = newest === undefined ? CHUNK_BYTES_MIN : 2 * newest.bytes.length;
+    const chunk = new Chunk(Math.max(Math.min(doubled, CHUNK_BYTES_MAX), roomBytes), this);
+    if (newest !== undefined && newest.filled === 0) {
+      this.#chunks.pop();
+      this.#cache.remove(newest);
+    }
+    // Pinned until its first batch is finished, or add() might evict it at once.
+    chunk.open = true;
+    this.#chunks.push(chunk);
+    this.#cache.add(chunk);
+    return chunk;
+  }
+
+  /** The chunk that has `offset` in a finished batch. */
+  find(offset: number): Chunk | undefined {
+    for (let index = this.#chunks.length - 1; index >= 0; index--) {
+      const chunk = this.#chunks[index]!; // index is below the length
+      if (chunk.filled > 0 && offset >= chunk.firstOffset) {
+        return offset < chunk.endOffset ? chunk : undefined;
+      }
+    }
+    return undefined;
+  }
+
+  /** What has to be written, in order. */
+  dirty(): DirtyRange[] {
+    const ranges: DirtyRange[] = [];
+    for (const chunk of this.#chunks) {
+      if (chunk.written < chunk.filled) ranges.push({ chunk, end: chunk.filled });
+    }
+    return ranges;
+  }
+
+  forget(chunk: Chunk): void {
+    const index = this.#chunks.indexOf(chunk);
+    if (index >= 0) this.#chunks.splice(index, 1);
+    this.#onForget(chunk);
+  }
+
+  /** Forgets everything. */
+  release(): void {
+    for (const chunk of this.#chunks) {
+      this.#cache.remove(chunk);
+      this.#onForget(chunk);
+    }
+    this.#chunks.length = 0;
+  }
+}
+
+/** Finished bytes of a chunk that a commit writes: from its `written` to `end`. */
+export interface DirtyRange {
+  readonly chunk: Chunk;
+  readonly end: number;
+}

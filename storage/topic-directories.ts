@@ -1,0 +1,137 @@
+// Directories of topics. A topic is an incarnation: `topic.json` has its id, and a directory with another id is not
+// this topic, whatever its name. A deleted topic is renamed away in one step and removed at leisure, so that the name
+// is free at once and a crash in between leaves nothing half deleted.
+import { join } from 'node:path';
+import type { Log } from './environment.ts';
+import { assert, errorCodeOf } from './errors.ts';
+import {
+  DELETED_DIRECTORY,
+  SET_ASIDE_DIRECTORY,
+  TOPIC_FILE,
+  TOPICS_DIRECTORY,
+  topicDirectory,
+} from './file-names.ts';
+import type { FileSystem } from './file-system.ts';
+import { FORMAT_VERSION } from './frame.ts';
+import { refuseNewer } from './manifest.ts';
+import { asFields, makeDirectory, readJsonFile, writeJsonFile } from './small-file.ts';
+
+export class TopicDirectories {
+  readonly #fileSystem: FileSystem;
+  readonly #data: string;
+  readonly #log: Log;
+  /** Topics that are being made, by id. */
+  readonly #making = new Map<string, Promise<void>>();
+  #removing: Promise<void> = Promise.resolve();
+  #asideCount = 0;
+
+  constructor(fileSystem: FileSystem, dataDirectory: string, log: Log) {
+    this.#fileSystem = fileSystem;
+    this.#data = dataDirectory;
+    this.#log = log;
+  }
+
+  /** Makes the directories that are always there, and goes on removing what an earlier run had deleted. */
+  async open(): Promise<void> {
+    for (const name of [TOPICS_DIRECTORY, DELETED_DIRECTORY]) {
+      await makeDirectory(this.#fileSystem, join(this.#data, name));
+    }
+    await this.#fileSystem.syncDirectory(this.#data);
+    const deleted = join(this.#data, DELETED_DIRECTORY);
+    for (const name of await this.#fileSystem.readdir(deleted)) this.#remove(join(deleted, name));
+  }
+
+  /** The directory of this incarnation, made if it is missing. What lies there of another one is set aside. */
+  async ensure(topic: string, topicId: string): Promise<void> {
+    assertName(topic);
+    let making = this.#making.get(topicId);
+    if (making === undefined) {
+      making = this.#make(topic, topicId).finally(() => this.#making.delete(topicId));
+      this.#making.set(topicId, making);
+    }
+    await making;
+  }
+
+  /** Whether the directory is there and this incarnation's. */
+  async has(topic: string, topicId: string): Promise<boolean> {
+    assertName(topic);
+    return (await this.#idOf(topicDirectory(this.#data, topic))) === topicId;
+  }
+
+  /** Frees the name, durably. What another incarnation has there stays. */
+  async delete(topic: string, topicId: string): Promise<void> {
+    if (!(await this.has(topic, topicId))) return;
+    const away = join(this.#data, DELETED_DIRECTORY, topicId);
+    await this.#fileSystem.rename(topicDirectory(this.#data, topic), away);
+    await this.#fileSystem.syncDirectory(join(this.#data, TOPICS_DIRECTORY));
+    await this.#fileSystem.syncDirectory(join(this.#data, DELETED_DIRECTORY));
+    this.#remove(away);
+  }
+
+  /** Resolves when nothing is being removed. */
+  settled(): Promise<void> {
+    return this.#removing;
+  }
+
+  async #make(topic: string, topicId: string): Promise<void> {
+    const directory = topicDirectory(this.#data, topic);
+    if (!(await makeDirectory(this.#fileSystem, directory))) {
+      const id = await this.#idOf(directory);
+      if (id === topicId) return;
+      // Without an id and with nothing in it, making it was interrupted.
+      const empty = id === undefined && (await this.#partitionsIn(directory)) === 0;
+      if (!empty) {
+        await this.#setAside(topic, id, directory);
+        await this.#fileSystem.mkdir(directory);
+      }
+    }
+    await writeJsonFile(this.#fileSystem, join(directory, TOPIC_FILE), {
+      formatVersion: FORMAT_VERSION,
+      topicId,
+    });
+    await this.#fileSystem.syncDirectory(join(this.#data, TOPICS_DIRECTORY));
+  }
+
+  async #idOf(directory: string): Promise<string | undefined> {
+    const path = join(directory, TOPIC_FILE);
+    const fields = asFields(await readJsonFile(this.#fileSystem, path));
+    refuseNewer(fields?.['formatVersion'], path);
+    const topicId = fields?.['topicId'];
+    return typeof topicId === 'string' ? topicId : undefined;
+  }
+
+  async #partitionsIn(directory: string): Promise<number> {
+    return (await this.#fileSystem.readdir(directory)).filter((name) => /^[0-9]+$/.test(name)).length;
+  }
+
+  async #setAside(topic: string, topicId: string | undefined, directory: string): Promise<void> {
+    const aside = join(this.#data, SET_ASIDE_DIRECTORY);
+    await makeDirectory(this.#fileSystem, aside);
+    const taken = new Set(await this.#fileSystem.readdir(aside));
+    let name = topicId ?? 'unknown';
+    while (taken.has(name)) name = `${topicId ?? 'unknown'}-${++this.#asideCount}`;
+    await this.#fileSystem.rename(directory, join(aside, name));
+    await this.#fileSystem.syncDirectory(join(this.#data, TOPICS_DIRECTORY));
+    await this.#fileSystem.syncDirectory(aside);
+    await this.#fileSystem.syncDirectory(this.#data);
+    this.#log.warn('topic.set-aside', { topic, topicId, path: join(aside, name) });
+  }
+
+  /** One after the other, so that thousands of deletions leave the file system to the others. */
+  #remove(path: string): void {
+    this.#removing = this.#removing
+      .then(() => this.#fileSystem.removeTree(path))
+      .catch((error: unknown) => {
+        // It is tried again at the next start.
+        this.#log.warn('topic.not-removed', { path, error, code: errorCodeOf(error) });
+      });
+  }
+}
+
+/** The hub lets legal names through only; this is about paths. */
+function assertName(topic: string): void {
+  assert(
+    /^[A-Za-z0-9._-]{1,249}$/.test(topic) && topic !== '.' && topic !== '..',
+    `${topic} is a topic's name`,
+  );
+}
