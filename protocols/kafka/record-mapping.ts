@@ -15,8 +15,9 @@ import {
 } from './records/record-batch.ts';
 import { RecordReader } from './records/record-reader.ts';
 
-/** About what the store adds to a record, for the size hint. */
-const STORED_OVERHEAD_BYTES = 48;
+/** More than the store adds to a record, and to a batch: for the size hint. */
+const STORED_RECORD_BYTES = 48;
+const STORED_BATCH_BYTES = 256;
 /** Faulty records that are told one by one; a batch may have more. */
 const FAULTS_MAX = 100;
 
@@ -67,7 +68,7 @@ export function decompressBatch(batch: RecordBatch, outputBytesMax: number): Buf
 
 /** The options of the append that take after the batch; the handler adds `acks` and `logAppendTime`. */
 export function batchOptionsOf(batch: RecordBatch, section: Buffer): Omit<BatchOptions, 'acks'> {
-  const byteLengthHint = section.length + batch.recordCount * STORED_OVERHEAD_BYTES;
+  const byteLengthHint = STORED_BATCH_BYTES + section.length + batch.recordCount * STORED_RECORD_BYTES;
   if (batch.producerId < 0) return { byteLengthHint };
   return {
     byteLengthHint,

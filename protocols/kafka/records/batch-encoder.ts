@@ -4,8 +4,8 @@
 // move inside one buffer, which costs a quarter of a copy between two. The arena is kept from response to
 // response: what `slice` returned is valid until `reset`.
 
-import { crc32c } from '@node-rs/crc32';
 import { varintByteLength, varlongByteLength, writeVarint, writeVarlong } from '../wire/varint.ts';
+import { crc32c } from './crc32c.ts';
 import {
   ATTRIBUTES_AT,
   BASE_OFFSET_AT,
@@ -166,18 +166,18 @@ export class BatchEncoder {
     const arena = this.#arena;
     const start = this.#batchStart;
     putInt64(arena, start + BASE_OFFSET_AT, this.#baseOffset);
-    arena.writeInt32BE(this.#at - start - LEADER_EPOCH_AT, start + BATCH_LENGTH_AT);
-    arena.writeInt32BE(attributes.leaderEpoch, start + LEADER_EPOCH_AT);
+    putInt32(arena, start + BATCH_LENGTH_AT, this.#at - start - LEADER_EPOCH_AT);
+    putInt32(arena, start + LEADER_EPOCH_AT, attributes.leaderEpoch);
     arena[start + MAGIC_AT] = MAGIC;
-    arena.writeInt16BE(attributeBits(attributes), start + ATTRIBUTES_AT);
-    arena.writeInt32BE(lastOffset - this.#baseOffset, start + LAST_OFFSET_DELTA_AT);
+    putInt16(arena, start + ATTRIBUTES_AT, attributeBits(attributes));
+    putInt32(arena, start + LAST_OFFSET_DELTA_AT, lastOffset - this.#baseOffset);
     putInt64(arena, start + BASE_TIMESTAMP_AT, this.#baseTimestampMs);
     putInt64(arena, start + MAX_TIMESTAMP_AT, this.#maxTimestampMs);
     putInt64(arena, start + PRODUCER_ID_AT, attributes.producerId);
-    arena.writeInt16BE(attributes.producerEpoch, start + PRODUCER_EPOCH_AT);
-    arena.writeInt32BE(attributes.baseSequence, start + BASE_SEQUENCE_AT);
-    arena.writeInt32BE(this.#recordCount, start + RECORD_COUNT_AT);
-    arena.writeUInt32BE(crc32c(arena.subarray(start + ATTRIBUTES_AT, this.#at)), start + CRC_AT);
+    putInt16(arena, start + PRODUCER_EPOCH_AT, attributes.producerEpoch);
+    putInt32(arena, start + BASE_SEQUENCE_AT, attributes.baseSequence);
+    putInt32(arena, start + RECORD_COUNT_AT, this.#recordCount);
+    putInt32(arena, start + CRC_AT, crc32c(arena, start + ATTRIBUTES_AT, this.#at));
   }
 
   #ensure(byteLength: number): void {
@@ -201,9 +201,7 @@ export class BatchEncoder {
 
 /** Bytes that one header takes; `valueBytes` −1 = null. */
 export function headerByteLength(nameBytes: number, valueBytes: number): number {
-  return (
-    varintByteLength(nameBytes) + nameBytes + varintByteLength(valueBytes) + Math.max(valueBytes, 0)
-  );
+  return varintByteLength(nameBytes) + nameBytes + varintByteLength(valueBytes) + Math.max(valueBytes, 0);
 }
 
 function attributeBits(attributes: BatchAttributes): number {
@@ -223,8 +221,20 @@ function move(arena: Buffer, at: number, from: number, byteLength: number): numb
   return at + byteLength;
 }
 
+function putInt16(arena: Buffer, at: number, value: number): void {
+  arena[at] = value >> 8;
+  arena[at + 1] = value;
+}
+
+function putInt32(arena: Buffer, at: number, value: number): void {
+  arena[at] = value >>> 24;
+  arena[at + 1] = value >>> 16;
+  arena[at + 2] = value >>> 8;
+  arena[at + 3] = value;
+}
+
 function putInt64(arena: Buffer, at: number, value: number): void {
   const high = Math.floor(value / TWO_TO_32);
-  arena.writeInt32BE(high, at);
-  arena.writeUInt32BE(value - high * TWO_TO_32, at + 4);
+  putInt32(arena, at, high);
+  putInt32(arena, at + 4, value - high * TWO_TO_32);
 }

@@ -10,7 +10,7 @@
 //
 // The batch length counts what follows it.
 
-import { crc32c } from '@node-rs/crc32';
+import { crc32c } from './crc32c.ts';
 import { corruptBatch, RecordsError } from './errors.ts';
 
 export const BASE_OFFSET_AT = 0;
@@ -68,38 +68,48 @@ export function readRecordBatch(bytes: Buffer, start: number, limit: number): Re
   // Formats 0 and 1 have their magic at the same place, and so are told from damage.
   if (magic < MAGIC) throw new RecordsError('legacy-format', `message format ${magic}`);
   if (magic !== MAGIC) throw corruptBatch(`message format ${magic}`);
-  const batchLength = bytes.readInt32BE(start + BATCH_LENGTH_AT);
+  const batchLength = readInt32(bytes, start + BATCH_LENGTH_AT);
   const end = start + LEADER_EPOCH_AT + batchLength;
   if (end - start < BATCH_HEADER_BYTES) throw corruptBatch(`a batch length of ${batchLength}`);
   if (end > limit) throw corruptBatch(`a batch of ${end - start} bytes, ${limit - start} remain`);
-  const attributes = bytes.readInt16BE(start + ATTRIBUTES_AT);
+  const attributes = readInt16(bytes, start + ATTRIBUTES_AT);
   return {
     bytes,
     start,
     end,
     baseOffset: readInt64(bytes, start + BASE_OFFSET_AT),
-    leaderEpoch: bytes.readInt32BE(start + LEADER_EPOCH_AT),
+    leaderEpoch: readInt32(bytes, start + LEADER_EPOCH_AT),
     compression: attributes & COMPRESSION_MASK,
     isLogAppendTime: (attributes & LOG_APPEND_TIME_BIT) !== 0,
     isTransactional: (attributes & TRANSACTIONAL_BIT) !== 0,
     isControl: (attributes & CONTROL_BIT) !== 0,
-    lastOffsetDelta: bytes.readInt32BE(start + LAST_OFFSET_DELTA_AT),
+    lastOffsetDelta: readInt32(bytes, start + LAST_OFFSET_DELTA_AT),
     baseTimestampMs: readInt64(bytes, start + BASE_TIMESTAMP_AT),
     maxTimestampMs: readInt64(bytes, start + MAX_TIMESTAMP_AT),
     producerId: readInt64(bytes, start + PRODUCER_ID_AT),
-    producerEpoch: bytes.readInt16BE(start + PRODUCER_EPOCH_AT),
-    baseSequence: bytes.readInt32BE(start + BASE_SEQUENCE_AT),
-    recordCount: bytes.readInt32BE(start + RECORD_COUNT_AT),
+    producerEpoch: readInt16(bytes, start + PRODUCER_EPOCH_AT),
+    baseSequence: readInt32(bytes, start + BASE_SEQUENCE_AT),
+    recordCount: readInt32(bytes, start + RECORD_COUNT_AT),
   };
 }
 
 /** Throws RecordsError 'corrupt-batch' when the checksum does not match. */
 export function checkBatchCrc(batch: RecordBatch): void {
-  const expected = batch.bytes.readUInt32BE(batch.start + CRC_AT);
-  const actual = crc32c(batch.bytes.subarray(batch.start + ATTRIBUTES_AT, batch.end));
+  const expected = readInt32(batch.bytes, batch.start + CRC_AT) >>> 0;
+  const actual = crc32c(batch.bytes, batch.start + ATTRIBUTES_AT, batch.end);
   if (actual !== expected) throw corruptBatch(`checksum ${actual}, the batch says ${expected}`);
 }
 
+// The fixed part lies within the buffer, which is checked once: the buffer's own readers would check each field.
+
+function readInt16(bytes: Buffer, at: number): number {
+  return ((bytes[at]! << 24) >> 16) | bytes[at + 1]!;
+}
+
+function readInt32(bytes: Buffer, at: number): number {
+  return (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+}
+
 function readInt64(bytes: Buffer, at: number): number {
-  return bytes.readInt32BE(at) * TWO_TO_32 + bytes.readUInt32BE(at + 4);
+  return readInt32(bytes, at) * TWO_TO_32 + (readInt32(bytes, at + 4) >>> 0);
 }

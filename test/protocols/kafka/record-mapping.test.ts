@@ -78,7 +78,7 @@ describe('a produced batch', () => {
     const fields = { producerId: 4_000_000_001n, producerEpoch: 3, baseSequence: 17, attributes: 0x10 };
     const batch = validateBatch(rawBatch([simpleRecord(0, K, V)], fields), { batchBytesMax: 1000 });
     expect(batchOptionsOf(batch, Buffer.alloc(10))).toEqual({
-      byteLengthHint: 58,
+      byteLengthHint: 256 + 10 + 48,
       producerId: 4_000_000_001,
       producerEpoch: 3,
       baseSequence: 17,
