@@ -1,0 +1,146 @@
+// What an API is to a connection: a key, the versions served, and a handler from request to answer. Each file of
+// handlers/ makes one; apis.ts lists them; ApiVersions, the README's table and dispatch read that list.
+
+import type { Hub, Operation, Principal, RecordCursor, ResourceKind } from '../port.ts';
+import type { GroupCoordinator } from './groups/coordinator.ts';
+import type { GroupOffsets } from './groups/offsets.ts';
+import type { BatchEncoder } from './records/batch-encoder.ts';
+import type { KafkaSettings } from './settings.ts';
+import { finishRequestHeader, writeResponseFrame } from './wire/headers.ts';
+import type { Message } from './wire/message.ts';
+import type { WireReader } from './wire/reader.ts';
+import type { Fields, StructInput, StructValue } from './wire/schema.ts';
+import type { WireWriter } from './wire/writer.ts';
+
+/** What every handler works with: one for the whole front end. */
+export interface KafkaContext {
+  readonly hub: Hub;
+  readonly settings: KafkaSettings;
+  readonly groups: GroupCoordinator;
+  readonly offsets: GroupOffsets;
+  readonly apis: readonly Api[];
+  /** Its output lives until the answer is written: no await between. */
+  readonly encoder: BatchEncoder;
+  readonly cursor: RecordCursor;
+}
+
+/** One request's surroundings. */
+export interface Call {
+  readonly kafka: KafkaContext;
+  readonly version: number;
+  readonly clientId: string | null;
+  readonly principal: Principal;
+  /** Where the client reached us: what it is told when the listener advertises nothing. */
+  readonly reached: { readonly host: string; readonly port: number };
+  /**
+   * Called once when waiting makes no sense any more: the client is gone and nobody reads the answer, or the
+   * hub is stopping and wants it now. Returns its removal.
+   */
+  onHurry(listener: (why: 'gone' | 'stopping') => void): () => void;
+}
+
+/** For Produce with acks=0 alone. */
+export const NO_ANSWER = Symbol('no answer');
+/** The connection is closed instead: how a producer that wants no answers learns of an error. */
+export const HANG_UP = Symbol('hang up');
+export type Silence = typeof NO_ANSWER | typeof HANG_UP;
+
+/** A function makes the response when it is written, so that large ones are never held in line as bytes. */
+export type Answer<Response> = Response | (() => Response) | Silence;
+
+/** The request took effect; the answer comes later, and what the client sends next need not wait for it. */
+export class Later<Response> {
+  readonly answer: Promise<Answer<Response>>;
+  /** Memory that is taken until then and is not counted elsewhere. */
+  readonly heldBytes: number;
+
+  constructor(answer: Promise<Answer<Response>>, heldBytes = 0) {
+    this.answer = answer;
+    this.heldBytes = heldBytes;
+  }
+}
+
+export type Outcome<Response> = Answer<Response> | Later<Response>;
+
+/** Writes one response frame. */
+export type WriteAnswer = (writer: WireWriter, correlationId: number) => void;
+export type WrittenAnswer = WriteAnswer | Silence;
+export type WrittenLater = { readonly answer: Promise<WrittenAnswer>; readonly heldBytes: number };
+export type WrittenOutcome = WrittenAnswer | WrittenLater;
+
+export interface Api {
+  readonly key: number;
+  readonly name: string;
+  readonly min: number;
+  readonly max: number;
+  /** Advertised so that clients accept the hub, and answered with UNSUPPORTED_VERSION. */
+  readonly isRefused: boolean;
+  /**
+   * What may start while a request of this API took effect and is not answered yet (its outcome is Later):
+   * 'itself' = only more of the same, everything else waits until it is done (Produce: pipelined requests share
+   * a flush, and what comes after sees them); 'others' = everything but more of the same (what parks: Fetch,
+   * JoinGroup, SyncGroup).
+   */
+  readonly overlaps: 'itself' | 'others';
+  /** Decodes and handles what follows the header. While a promise is pending nothing else of the connection runs. */
+  handle(reader: WireReader, call: Call): WrittenOutcome | Promise<WrittenOutcome>;
+  /** Answers a version that is not served; without it the connection is closed. For ApiVersions alone (KIP-35). */
+  readonly answerUnserved: ((call: Call) => WriteAnswer) | undefined;
+}
+
+export interface ApiDefinition<Req extends Fields, Res extends Fields> {
+  readonly key: number;
+  readonly name: string;
+  readonly min: number;
+  readonly max: number;
+  readonly isRefused?: boolean;
+  readonly overlaps?: 'itself' | 'others';
+  readonly request: Message<Req>;
+  readonly response: Message<Res>;
+  handle(
+    request: StructValue<Req>,
+    call: Call,
+  ): Outcome<StructInput<Res>> | Promise<Outcome<StructInput<Res>>>;
+  readonly answerUnserved?: (call: Call) => WriteAnswer;
+}
+
+/** Ties a handler to the schemas of its messages; the types end here. */
+export function defineApi<Req extends Fields, Res extends Fields>(definition: ApiDefinition<Req, Res>): Api {
+  const { key, name, min, max, request, response } = definition;
+
+  function written(answer: Answer<StructInput<Res>>, version: number): WrittenAnswer {
+    if (isSilence(answer)) return answer;
+    return (writer, correlationId) => {
+      const value = typeof answer === 'function' ? answer() : answer;
+      writeResponseFrame(writer, correlationId, response, version, value);
+    };
+  }
+
+  function outcome(given: Outcome<StructInput<Res>>, version: number): WrittenOutcome {
+    if (!(given instanceof Later)) return written(given, version);
+    const { answer, heldBytes } = given;
+    return { answer: answer.then((late) => written(late, version)), heldBytes };
+  }
+
+  return {
+    ...{ key, name, min, max },
+    isRefused: definition.isRefused ?? false,
+    overlaps: definition.overlaps ?? 'others',
+    answerUnserved: definition.answerUnserved,
+    handle(reader, call) {
+      finishRequestHeader(reader, request, call.version);
+      const given = definition.handle(request.read(reader, call.version), call);
+      return given instanceof Promise
+        ? given.then((late) => outcome(late, call.version))
+        : outcome(given, call.version);
+    },
+  };
+}
+
+function isSilence(answer: unknown): answer is Silence {
+  return answer === NO_ANSWER || answer === HANG_UP;
+}
+
+export function allows(call: Call, operation: Operation, kind: ResourceKind, name: string): boolean {
+  return call.kafka.hub.access.allows(call.principal, operation, kind, name);
+}

@@ -1,0 +1,40 @@
+// Every API that is served, in the order of keys. ApiVersions, dispatch and the README's table read this list.
+
+import type { Api } from './api.ts';
+import { apiVersions } from './handlers/api-versions.ts';
+import { createTopics } from './handlers/create-topics.ts';
+import { deleteTopics } from './handlers/delete-topics.ts';
+import { describeCluster } from './handlers/describe-cluster.ts';
+import { fetch } from './handlers/fetch.ts';
+import { findCoordinator } from './handlers/find-coordinator.ts';
+import { heartbeat } from './handlers/heartbeat.ts';
+import { initProducerId } from './handlers/init-producer-id.ts';
+import { joinGroup } from './handlers/join-group.ts';
+import { leaveGroup } from './handlers/leave-group.ts';
+import { listOffsets } from './handlers/list-offsets.ts';
+import { metadata } from './handlers/metadata.ts';
+import { offsetCommit } from './handlers/offset-commit.ts';
+import { offsetFetch } from './handlers/offset-fetch.ts';
+import { produce } from './handlers/produce.ts';
+import { legacyProduce } from './handlers/produce-legacy.ts';
+import { syncGroup } from './handlers/sync-group.ts';
+
+export const APIS: readonly Api[] = [
+  legacyProduce,
+  produce,
+  fetch,
+  listOffsets,
+  metadata,
+  offsetCommit,
+  offsetFetch,
+  findCoordinator,
+  joinGroup,
+  heartbeat,
+  leaveGroup,
+  syncGroup,
+  apiVersions,
+  createTopics,
+  deleteTopics,
+  initProducerId,
+  describeCluster,
+];

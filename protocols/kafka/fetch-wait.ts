@@ -1,0 +1,113 @@
+// How a Fetch waits: until enough new bytes can be read, its time is up, a topic is deleted, or nobody needs the
+// answer any more. Nothing is polled: partitions say when their bound moves, and only what is new is counted.
+
+import type { Hub, Partition, Visibility } from '../port.ts';
+import type { Call } from './api.ts';
+
+/** A partition that is waited for, and how far its bytes are counted already. */
+export interface Watched {
+  readonly partition: Partition;
+  readonly countedUpTo: number;
+}
+
+export interface FetchWait {
+  readonly watched: readonly Watched[];
+  /** Stored bytes that must come together, at least 1. */
+  readonly missingBytes: number;
+  readonly maxWaitMs: number;
+  readonly upTo: Visibility;
+}
+
+export function readableUpTo(partition: Partition, upTo: Visibility): number {
+  return upTo === 'lastStable' ? partition.lastStableOffset : partition.highWatermark;
+}
+
+/** Resolves when the Fetch should read again and answer with whatever is there; 'gone' = nobody is left to answer. */
+export function waitForBytes(call: Call, wait: FetchWait): Promise<'read' | 'gone'> {
+  return new Promise((resolve) => {
+    const watch = new ByteWatch(call.kafka.hub, wait, () => end('read'));
+    const timer = call.kafka.hub.clock.setTimer(wait.maxWaitMs, () => end('read'));
+    const stopHurry = call.onHurry((why) => end(why === 'gone' ? 'gone' : 'read'));
+    function end(how: 'read' | 'gone'): void {
+      watch.close();
+      timer.cancel();
+      stopHurry();
+      resolve(how);
+    }
+    watch.start();
+  });
+}
+
+/** Calls `onEnough` once, when the missing bytes have come or waiting for them makes no sense. */
+class ByteWatch {
+  readonly #hub: Hub;
+  readonly #upTo: Visibility;
+  readonly #onEnough: () => void;
+  readonly #countedUpTo: Map<Partition, number>;
+  readonly #removals: (() => void)[] = [];
+  readonly #advanced = new Set<Partition>();
+  #missingBytes: number;
+  #isCounting = false;
+  #isClosed = false;
+
+  constructor(hub: Hub, wait: FetchWait, onEnough: () => void) {
+    this.#hub = hub;
+    this.#upTo = wait.upTo;
+    this.#onEnough = onEnough;
+    this.#missingBytes = wait.missingBytes;
+    this.#countedUpTo = new Map(wait.watched.map(({ partition, countedUpTo }) => [partition, countedUpTo]));
+  }
+
+  start(): void {
+    for (const partition of this.#countedUpTo.keys()) {
+      if (this.#isClosed) return;
+      this.#removals.push(partition.onAdvance(() => this.#advancedBy(partition)));
+      // It may have moved while other partitions were read.
+      this.#advancedBy(partition);
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const remove of this.#removals) remove();
+  }
+
+  #advancedBy(partition: Partition): void {
+    if (this.#isClosed) return;
+    if (partition.deleted) {
+      this.#onEnough();
+      return;
+    }
+    if (readableUpTo(partition, this.#upTo) <= (this.#countedUpTo.get(partition) ?? 0)) return;
+    if (this.#missingBytes <= 1) {
+      this.#onEnough();
+      return;
+    }
+    this.#advanced.add(partition);
+    if (!this.#isCounting) void this.#count();
+  }
+
+  /** Reads what is new, which the store has in memory, for its size. */
+  async #count(): Promise<void> {
+    this.#isCounting = true;
+    for (const partition of this.#advanced) {
+      this.#advanced.delete(partition);
+      const offset = this.#countedUpTo.get(partition) ?? 0;
+      const range = await partition.read({ offset, maxBytes: this.#missingBytes, upTo: this.#upTo });
+      if (this.#isClosed) return;
+      if (range.refused !== undefined) {
+        this.#hub.log.debug('fetch woken by a refusal', { topic: partition.topic, reason: range.message });
+        this.#onEnough();
+        return;
+      }
+      this.#missingBytes -= range.end - range.start;
+      this.#countedUpTo.set(partition, range.nextOffset);
+      if (this.#missingBytes <= 0) {
+        this.#onEnough();
+        return;
+      }
+      if (range.nextOffset < readableUpTo(partition, this.#upTo)) this.#advanced.add(partition);
+    }
+    this.#isCounting = false;
+  }
+}

@@ -1,0 +1,150 @@
+// The Kafka front end: listeners, the connections on them, and what they share. Made by the composition root.
+
+import { createServer, type Server, type Socket } from 'node:net';
+import type { FrontEnd, GroupDirectory, Hub, ListenerOptions, ListenerView, Timer } from '../port.ts';
+import type { KafkaContext } from './api.ts';
+import { ApiIndex } from './api-index.ts';
+import { APIS } from './apis.ts';
+import { Connection } from './connection.ts';
+import { GroupCoordinator } from './groups/coordinator.ts';
+import { groupDirectory } from './groups/directory.ts';
+import { GroupOffsets } from './groups/offsets.ts';
+import { BatchEncoder } from './records/batch-encoder.ts';
+import { type KafkaOptions, kafkaSettings } from './settings.ts';
+import { WireWriter } from './wire/writer.ts';
+
+/** How often idle connections are looked for, as a part of the time they may be idle. */
+const IDLE_CHECKS = 4;
+
+/** Resolves when the groups' state is read; listeners come after. */
+export async function createKafkaFrontEnd(hub: Hub, options: KafkaOptions = {}): Promise<FrontEnd> {
+  const settings = kafkaSettings(options);
+  const groups = await GroupCoordinator.open(hub, settings.groups);
+  const offsets = new GroupOffsets(hub, groups, settings.offsets);
+  return new KafkaFrontEnd({
+    hub,
+    settings,
+    groups,
+    offsets,
+    apis: APIS,
+    encoder: new BatchEncoder(),
+    cursor: hub.cursor(),
+  });
+}
+
+interface Listener {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  readonly server: Server;
+  readonly connections: Set<Connection>;
+}
+
+class KafkaFrontEnd implements FrontEnd {
+  readonly protocol = 'kafka';
+  readonly groups: GroupDirectory;
+  readonly #kafka: KafkaContext;
+  readonly #apis: ApiIndex;
+  readonly #writer = new WireWriter();
+  readonly #listeners: Listener[] = [];
+  #idleTimer: Timer | undefined;
+  /** Called when the last connection is closed. */
+  #onQuiet: (() => void) | undefined;
+
+  constructor(kafka: KafkaContext) {
+    this.#kafka = kafka;
+    this.#apis = new ApiIndex(kafka.apis);
+    this.groups = groupDirectory(kafka.groups.store, kafka.offsets);
+    this.#scheduleIdleCheck();
+  }
+
+  async listen({ name, host, port, connectionsMax }: ListenerOptions): Promise<ListenerView> {
+    const connections = new Set<Connection>();
+    const server = createServer({ noDelay: true }, (socket) => this.#accept(name, connections, socket));
+    server.maxConnections = connectionsMax;
+    server.on('drop', (data) => {
+      const remote = data?.remoteAddress;
+      this.#kafka.hub.log.warn('kafka connection refused', { listener: name, remote, reason: 'too many' });
+    });
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host, port }, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+    server.on('error', (error) =>
+      this.#kafka.hub.log.error('kafka listener failed', { listener: name, error }),
+    );
+    const address = server.address();
+    // A TCP server that listens has an address of its own.
+    const bound = typeof address === 'object' && address !== null ? address.port : port;
+    const listener: Listener = { name, host, port: bound, server, connections };
+    this.#listeners.push(listener);
+    return viewOf(listener);
+  }
+
+  listeners(): readonly ListenerView[] {
+    return this.#listeners.map(viewOf);
+  }
+
+  async drain(): Promise<void> {
+    for (const { server } of this.#listeners) server.close();
+    this.#kafka.groups.drain();
+    const connections = this.#connections();
+    if (connections.length === 0) return;
+    const quiet = new Promise<void>((resolve) => {
+      this.#onQuiet = resolve;
+    });
+    for (const connection of connections) connection.drain();
+    await quiet;
+  }
+
+  async close(): Promise<void> {
+    this.#idleTimer?.cancel();
+    this.#kafka.offsets.close();
+    this.#kafka.groups.close();
+    for (const connection of this.#connections()) connection.abort('the hub stops');
+    await Promise.all(
+      this.#listeners.map(
+        ({ server }) => new Promise<void>((resolve) => server.close(() => resolve())), // also when closed already
+      ),
+    );
+  }
+
+  #accept(listener: string, connections: Set<Connection>, socket: Socket): void {
+    const connection = new Connection({
+      socket,
+      listener,
+      kafka: this.#kafka,
+      apis: this.#apis,
+      writer: this.#writer,
+      onClosed: (closed) => {
+        connections.delete(closed);
+        if (this.#connections().length === 0) this.#onQuiet?.();
+      },
+    });
+    connections.add(connection);
+  }
+
+  #connections(): Connection[] {
+    return this.#listeners.flatMap(({ connections }) => [...connections]);
+  }
+
+  #scheduleIdleCheck(): void {
+    const { hub, settings } = this.#kafka;
+    if (settings.idleTimeoutMs <= 0) return;
+    this.#idleTimer = hub.clock.setTimer(settings.idleTimeoutMs / IDLE_CHECKS, () => {
+      const oldestMs = hub.clock.monotonic() - settings.idleTimeoutMs;
+      for (const connection of this.#connections()) {
+        const { idleSinceMs } = connection;
+        if (idleSinceMs !== undefined && idleSinceMs <= oldestMs) connection.abort('idle');
+      }
+      this.#scheduleIdleCheck();
+    });
+  }
+}
+
+function viewOf({ name, host, port, connections }: Listener): ListenerView {
+  return { name, protocol: 'kafka', host, port, connections: connections.size };
+}

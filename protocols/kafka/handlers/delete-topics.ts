@@ -1,0 +1,101 @@
+// DeleteTopics (key 20), versions 1–6; by name, and from version 6 by topic id too (KIP-516). Each topic has its
+// own result; a topic named twice, in whatever way, is refused at each further mention and deleted by none.
+
+import type { TopicView } from '../../port.ts';
+import { allows, type Call, defineApi } from '../api.ts';
+import { withDeadline } from '../deadline.ts';
+import { ERROR_CODES, type ErrorCode, TOPIC_ERROR_CODES } from '../error-codes.ts';
+import { unexpected } from '../failures.ts';
+import { DeleteTopicsRequest, DeleteTopicsResponse } from '../messages/delete-topics.ts';
+import { ZERO_UUID } from '../wire/reader.ts';
+
+const BY_ID_VERSION_MIN = 6;
+
+type TopicAnswer = DeleteTopicsResponse['responses'][number];
+
+interface Mention {
+  readonly name: string | null;
+  readonly topicId: string;
+}
+
+export const deleteTopics = defineApi({
+  key: 20,
+  name: 'DeleteTopics',
+  min: 1,
+  max: 6,
+  request: DeleteTopicsRequest,
+  response: DeleteTopicsResponse,
+  handle: handleDeleteTopics,
+});
+
+async function handleDeleteTopics(request: DeleteTopicsRequest, call: Call): Promise<DeleteTopicsResponse> {
+  const mentions: readonly Mention[] =
+    call.version >= BY_ID_VERSION_MIN
+      ? request.topics
+      : request.topicNames.map((name) => ({ name, topicId: ZERO_UUID }));
+  const views = mentions.map((mention) => viewOf(call, mention));
+  const responses = await Promise.all(
+    mentions.map((mention, index) => {
+      const view = views[index];
+      const isRepeated =
+        view === undefined
+          ? mentions.some((other, at) => at !== index && isSame(mention, other))
+          : views.indexOf(view) !== index || views.lastIndexOf(view) !== index;
+      return deleteTopic(request, call, mention, view, isRepeated);
+    }),
+  );
+  return { responses: distinct(responses) };
+}
+
+function viewOf(call: Call, { name, topicId }: Mention): TopicView | undefined {
+  const { topics } = call.kafka.hub;
+  return name === null ? topics.getById(topicId) : topics.get(name);
+}
+
+function isSame(one: Mention, other: Mention): boolean {
+  return one.name === other.name && one.topicId === other.topicId;
+}
+
+async function deleteTopic(
+  request: DeleteTopicsRequest,
+  call: Call,
+  mention: Mention,
+  view: TopicView | undefined,
+  isRepeated: boolean,
+): Promise<TopicAnswer> {
+  const { hub } = call.kafka;
+  const fault = mentionFault(mention, isRepeated);
+  if (fault !== undefined) return refused(mention, ERROR_CODES.INVALID_REQUEST, fault);
+  const name = view?.name ?? mention.name;
+  if (name !== null && !allows(call, 'delete', 'topic', name))
+    return refused(mention, ERROR_CODES.TOPIC_AUTHORIZATION_FAILED, 'not allowed to delete the topic');
+  if (view === undefined) {
+    const code =
+      mention.name === null ? ERROR_CODES.UNKNOWN_TOPIC_ID : ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
+    return refused(mention, code, 'there is no such topic');
+  }
+  try {
+    const failed = await withDeadline(hub.clock, request.timeoutMs, hub.topics.delete(view.name));
+    if (failed === 'deadline')
+      return refused(mention, ERROR_CODES.REQUEST_TIMED_OUT, 'the topic may still be deleted');
+    if (failed !== undefined) return refused(mention, TOPIC_ERROR_CODES[failed.error], failed.message);
+    return { name: view.name, topicId: view.topicId, errorCode: ERROR_CODES.NONE };
+  } catch (error) {
+    return refused(mention, unexpected(hub, `DeleteTopics of ${view.name}`, error), null);
+  }
+}
+
+function mentionFault({ name, topicId }: Mention, isRepeated: boolean): string | undefined {
+  if (name !== null && topicId !== ZERO_UUID) return 'a topic is named by its name or by its id, not by both';
+  if (name === null && topicId === ZERO_UUID) return 'a topic needs a name or an id';
+  return isRepeated ? 'the topic is named more than once' : undefined;
+}
+
+/** Faults of one topic named twice are told once. */
+function distinct(responses: readonly TopicAnswer[]): TopicAnswer[] {
+  return [...new Map(responses.map((answer) => [`${answer.topicId}/${answer.name}`, answer])).values()];
+}
+
+function refused({ name, topicId }: Mention, errorCode: ErrorCode, errorMessage: string | null): TopicAnswer {
+  return { name, topicId, errorCode, errorMessage };
+}

@@ -1,0 +1,167 @@
+// Fetch (key 1), versions 4–12. Stored records are encoded to uncompressed v2 batches when the answer is written;
+// while a Fetch waits it holds nothing but its request. Errors answer at once (KIP-74 sizes, KIP-320 epochs).
+//
+// Sessions (KIP-227) are refused kindly: every answer has session id 0, so clients send full requests.
+// Left out: replicas, rack-aware reads, aborted transactions (there are none).
+
+import type { Partition, RecordRange, Visibility } from '../../port.ts';
+import { allows, type Call, defineApi, Later } from '../api.ts';
+import { ERROR_CODES, type ErrorCode, READ_ERROR_CODES } from '../error-codes.ts';
+import { readableUpTo, type Watched, waitForBytes } from '../fetch-wait.ts';
+import { leaderEpochFault } from '../leader-epoch.ts';
+import { FetchRequest, FetchResponse } from '../messages/fetch.ts';
+import { encodeBatches } from '../record-mapping.ts';
+
+const READ_COMMITTED = 1;
+const NO_RECORDS = Buffer.alloc(0);
+
+type PartitionRequest = FetchRequest['topics'][number]['partitions'][number];
+type PartitionAnswer = FetchResponse['responses'][number]['partitions'][number];
+
+/** One partition of the request and what was read of it. */
+interface Item {
+  readonly topic: string;
+  readonly request: PartitionRequest;
+  /** Undefined with an error code. */
+  partition: Partition | undefined;
+  errorCode: ErrorCode;
+  range: RecordRange | undefined;
+}
+
+interface Fetch {
+  readonly request: FetchRequest;
+  readonly call: Call;
+  readonly upTo: Visibility;
+  readonly bytesMax: number;
+  readonly items: readonly Item[];
+}
+
+export const fetch = defineApi({
+  key: 1,
+  name: 'Fetch',
+  min: 4,
+  max: 12,
+  request: FetchRequest,
+  response: FetchResponse,
+  handle: handleFetch,
+});
+
+function handleFetch(request: FetchRequest, call: Call): FetchResponse | Later<FetchResponse> {
+  if (request.sessionId !== 0 && request.sessionEpoch > 0)
+    return { errorCode: ERROR_CODES.FETCH_SESSION_ID_NOT_FOUND, responses: [] };
+  const items = request.topics.flatMap(({ topic, partitions }) =>
+    partitions.map((partition) => itemOf(call, topic, partition)),
+  );
+  const bytesMax = Math.max(0, Math.min(request.maxBytes, call.kafka.settings.fetchBytesMax));
+  const upTo = request.isolationLevel === READ_COMMITTED ? 'lastStable' : 'highWatermark';
+  return new Later(runFetch({ request, call, upTo, bytesMax, items }));
+}
+
+async function runFetch(fetch: Fetch): Promise<() => FetchResponse> {
+  const { request, call, items, upTo } = fetch;
+  let bytes = await readItems(fetch);
+  const maxWaitMs = Math.min(request.maxWaitMs, call.kafka.settings.fetchMaxWaitMs);
+  const minBytes = Math.min(request.minBytes, fetch.bytesMax);
+  const mayWait =
+    maxWaitMs > 0 && items.length > 0 && items.every(({ errorCode }) => errorCode === ERROR_CODES.NONE);
+  if (mayWait && bytes < minBytes) {
+    const watched = items.map(watchedOf);
+    // What was read is let go: it would be kept in memory for as long as the wait lasts.
+    for (const item of items) item.range = undefined;
+    const how = await waitForBytes(call, { watched, missingBytes: minBytes - bytes, maxWaitMs, upTo });
+    if (how === 'read') bytes = await readItems(fetch);
+  }
+  return () => respond(fetch);
+}
+
+function itemOf(call: Call, topic: string, request: PartitionRequest): Item {
+  const partition = call.kafka.hub.topics.partition(topic, request.partition);
+  const item: Item = { topic, request, partition, errorCode: ERROR_CODES.NONE, range: undefined };
+  if (!allows(call, 'read', 'topic', topic)) item.errorCode = ERROR_CODES.TOPIC_AUTHORIZATION_FAILED;
+  else if (partition === undefined) item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
+  else item.errorCode = leaderEpochFault(partition, request.currentLeaderEpoch);
+  return item;
+}
+
+function watchedOf(item: Item): Watched {
+  // Only items without an error wait, and those have a partition.
+  const partition = item.partition as Partition;
+  return { partition, countedUpTo: item.range?.nextOffset ?? item.request.fetchOffset };
+}
+
+/** Reads the items in order until the request's limit; returns the stored bytes read. */
+async function readItems(fetch: Fetch): Promise<number> {
+  let bytes = 0;
+  for (const item of fetch.items) {
+    if (item.errorCode !== ERROR_CODES.NONE) continue;
+    await readItem(fetch, item, fetch.bytesMax - bytes, bytes > 0);
+    if (item.range !== undefined) bytes += item.range.end - item.range.start;
+  }
+  return bytes;
+}
+
+async function readItem(fetch: Fetch, item: Item, bytesLeft: number, hasBytes: boolean): Promise<void> {
+  const { partition, request } = item;
+  item.range = undefined;
+  if (partition === undefined) return;
+  if (partition.deleted) {
+    item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
+    return;
+  }
+  const offset = request.fetchOffset;
+  // At the end, where most fetches stand, there is nothing to read.
+  if (offset === readableUpTo(partition, fetch.upTo)) return;
+  const isInRange = offset >= partition.logStartOffset && offset <= partition.logEndOffset;
+  if (isInRange && offset > readableUpTo(partition, fetch.upTo)) return;
+  if (isInRange && hasBytes && bytesLeft <= 0) return;
+  const maxBytes = Math.max(1, Math.min(request.partitionMaxBytes, bytesLeft));
+  const range = await partition.read({ offset, maxBytes, upTo: fetch.upTo });
+  if (range.refused !== undefined) item.errorCode = READ_ERROR_CODES[range.refused];
+  // The first batch of a range comes whole; only the first of the answer may be larger than the limits (KIP-74).
+  else if (!hasBytes || range.end - range.start <= maxBytes) item.range = range;
+}
+
+/** Called when the answer is written: the encoder's output is copied out before the next one. */
+function respond(fetch: Fetch): FetchResponse {
+  const { encoder } = fetch.call.kafka;
+  encoder.reset();
+  let next = 0;
+  let encodedBytes = 0;
+  const responses = fetch.request.topics.map(({ topic, partitions }) => ({
+    topic,
+    partitions: partitions.map((): PartitionAnswer => {
+      const item = fetch.items[next++] as Item; // one item per partition, in order
+      if (item.errorCode !== ERROR_CODES.NONE || item.partition === undefined) return refused(item);
+      const records = encodeItem(fetch, item, encodedBytes);
+      encodedBytes += records.length;
+      return {
+        partitionIndex: item.request.partition,
+        errorCode: ERROR_CODES.NONE,
+        highWatermark: item.partition.highWatermark,
+        lastStableOffset: item.partition.lastStableOffset,
+        logStartOffset: item.partition.logStartOffset,
+        abortedTransactions: fetch.upTo === 'lastStable' ? [] : null,
+        records,
+      };
+    }),
+  }));
+  return { responses };
+}
+
+function encodeItem(fetch: Fetch, { request, range }: Item, encodedBytes: number): Buffer {
+  if (range === undefined || range.start === range.end) return NO_RECORDS;
+  const { encoder, cursor } = fetch.call.kafka;
+  const bytesMax = Math.min(request.partitionMaxBytes, fetch.bytesMax - encodedBytes);
+  const options = { fromOffset: request.fetchOffset, bytesMax, atLeastOne: encodedBytes === 0 };
+  return encodeBatches(encoder, cursor, range, options).bytes;
+}
+
+function refused({ request, errorCode }: Item): PartitionAnswer {
+  return {
+    partitionIndex: request.partition,
+    errorCode,
+    highWatermark: -1,
+    abortedTransactions: null,
+    records: NO_RECORDS,
+  };
+}

@@ -1,0 +1,105 @@
+// ListOffsets (key 2), versions 1–7. Times below zero name places: −1 the end (under read_committed the last
+// stable offset), −2 the start, −3 the first record with the largest timestamp (KIP-734, from version 7). A time
+// asks for the first record at or after it; none → offset and timestamp −1.
+// Left out: the places of tiered storage (UNSUPPORTED_VERSION).
+
+import type { Partition, Visibility } from '../../port.ts';
+import { allows, type Call, defineApi } from '../api.ts';
+import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
+import { unexpected } from '../failures.ts';
+import { readableUpTo } from '../fetch-wait.ts';
+import { leaderEpochFault } from '../leader-epoch.ts';
+import { ListOffsetsRequest, ListOffsetsResponse } from '../messages/list-offsets.ts';
+
+const LATEST = -1;
+const EARLIEST = -2;
+const MAX_TIMESTAMP = -3;
+const MAX_TIMESTAMP_VERSION_MIN = 7;
+const READ_COMMITTED = 1;
+
+type PartitionRequest = ListOffsetsRequest['topics'][number]['partitions'][number];
+type PartitionAnswer = ListOffsetsResponse['topics'][number]['partitions'][number];
+
+export const listOffsets = defineApi({
+  key: 2,
+  name: 'ListOffsets',
+  min: 1,
+  max: 7,
+  request: ListOffsetsRequest,
+  response: ListOffsetsResponse,
+  handle: handleListOffsets,
+});
+
+async function handleListOffsets(request: ListOffsetsRequest, call: Call): Promise<ListOffsetsResponse> {
+  const upTo = request.isolationLevel === READ_COMMITTED ? 'lastStable' : 'highWatermark';
+  const topics: ListOffsetsResponse['topics'][number][] = [];
+  for (const { name, partitions } of request.topics) {
+    const repeated = new Set(repeatedIndexes(partitions));
+    const answers: PartitionAnswer[] = [];
+    for (const partition of partitions) {
+      answers.push(
+        repeated.has(partition.partitionIndex)
+          ? refused(partition, ERROR_CODES.INVALID_REQUEST)
+          : await listPartition(call, name, partition, upTo),
+      );
+    }
+    topics.push({ name, partitions: answers });
+  }
+  return { topics };
+}
+
+function repeatedIndexes(partitions: readonly PartitionRequest[]): number[] {
+  const seen = new Set<number>();
+  const repeated: number[] = [];
+  for (const { partitionIndex } of partitions) {
+    if (seen.has(partitionIndex)) repeated.push(partitionIndex);
+    seen.add(partitionIndex);
+  }
+  return repeated;
+}
+
+async function listPartition(
+  call: Call,
+  topic: string,
+  request: PartitionRequest,
+  upTo: Visibility,
+): Promise<PartitionAnswer> {
+  const { hub } = call.kafka;
+  if (!allows(call, 'describe', 'topic', topic))
+    return refused(request, ERROR_CODES.TOPIC_AUTHORIZATION_FAILED);
+  const partition = hub.topics.partition(topic, request.partitionIndex);
+  if (partition === undefined) return refused(request, ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION);
+  const fault = leaderEpochFault(partition, request.currentLeaderEpoch);
+  if (fault !== ERROR_CODES.NONE) return refused(request, fault);
+  try {
+    return await lookUp(call, partition, request, upTo);
+  } catch (error) {
+    return refused(request, unexpected(hub, `ListOffsets of ${topic}-${request.partitionIndex}`, error));
+  }
+}
+
+async function lookUp(
+  call: Call,
+  partition: Partition,
+  request: PartitionRequest,
+  upTo: Visibility,
+): Promise<PartitionAnswer> {
+  const { partitionIndex, timestamp } = request;
+  const { leaderEpoch } = partition;
+  const found = { partitionIndex, errorCode: ERROR_CODES.NONE };
+  if (timestamp === LATEST) return { ...found, offset: readableUpTo(partition, upTo), leaderEpoch };
+  // The epoch in which the first record was written is not known without reading it.
+  if (timestamp === EARLIEST) return { ...found, offset: partition.logStartOffset, leaderEpoch: -1 };
+  const isMaxTimestamp = timestamp === MAX_TIMESTAMP && call.version >= MAX_TIMESTAMP_VERSION_MIN;
+  if (timestamp < 0 && !isMaxTimestamp) return refused(request, ERROR_CODES.UNSUPPORTED_VERSION);
+  const record = isMaxTimestamp
+    ? await partition.offsetOfMaxTimestamp(upTo)
+    : await partition.offsetForTime(timestamp, upTo);
+  if (record === undefined) return { ...found, offset: -1, timestamp: -1, leaderEpoch: -1 };
+  const { offset, timestampMs } = record;
+  return { ...found, offset, timestamp: timestampMs, leaderEpoch: record.leaderEpoch };
+}
+
+function refused({ partitionIndex }: PartitionRequest, errorCode: ErrorCode): PartitionAnswer {
+  return { partitionIndex, errorCode };
+}

@@ -1,0 +1,96 @@
+// OffsetFetch (key 9), versions 1–8. A list of topics, or null for all that have a committed offset (from
+// version 2); several groups at once from version 8 (KIP-709). Nothing committed → offset −1, no error.
+// Left out: `requireStable` (there are no transactions whose offsets could be pending).
+
+import { allows, type Call, defineApi } from '../api.ts';
+import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
+import type { CommittedOffset } from '../groups/state-records.ts';
+import { OffsetFetchRequest, OffsetFetchResponse } from '../messages/offset-fetch.ts';
+
+const GROUPS_VERSION_MIN = 8;
+/** From here on an error of the group has a field of its own. */
+const GROUP_ERROR_VERSION_MIN = 2;
+
+type GroupAnswer = NonNullable<OffsetFetchResponse['groups']>[number];
+type TopicAnswer = GroupAnswer['topics'][number];
+
+interface TopicRequest {
+  readonly name: string;
+  readonly partitionIndexes: readonly number[];
+}
+
+export const offsetFetch = defineApi({
+  key: 9,
+  name: 'OffsetFetch',
+  min: 1,
+  max: 8,
+  request: OffsetFetchRequest,
+  response: OffsetFetchResponse,
+  handle: handleOffsetFetch,
+});
+
+function handleOffsetFetch(request: OffsetFetchRequest, call: Call): OffsetFetchResponse {
+  if (call.version >= GROUPS_VERSION_MIN)
+    return { groups: request.groups.map(({ groupId, topics }) => fetchGroup(call, groupId, topics)) };
+  const { topics, errorCode } = fetchGroup(call, request.groupId, request.topics);
+  return { topics: topics.map((topic) => ({ ...topic, name: topic.name ?? '' })), errorCode: errorCode ?? 0 };
+}
+
+function fetchGroup(call: Call, groupId: string, topics: readonly TopicRequest[] | null): GroupAnswer {
+  const { groups, offsets } = call.kafka;
+  const errorCode = allows(call, 'describe', 'group', groupId)
+    ? groups.availability(groupId)
+    : ERROR_CODES.GROUP_AUTHORIZATION_FAILED;
+  if (errorCode !== ERROR_CODES.NONE) return refusedGroup(call, groupId, topics, errorCode);
+  if (topics === null) {
+    const all = [...offsets.all(groupId)].filter(([topic]) => allows(call, 'describe', 'topic', topic));
+    return {
+      groupId,
+      topics: all.map(([name, partitions]) => ({
+        name,
+        partitions: [...partitions].map(([partition, committed]) => found(partition, committed)),
+      })),
+    };
+  }
+  return { groupId, topics: topics.map((topic) => fetchTopic(call, groupId, topic)) };
+}
+
+function fetchTopic(call: Call, groupId: string, { name, partitionIndexes }: TopicRequest): TopicAnswer {
+  const isAllowed = allows(call, 'describe', 'topic', name);
+  return {
+    name,
+    partitions: partitionIndexes.map((partition) => {
+      if (!isAllowed) return notFound(partition, ERROR_CODES.TOPIC_AUTHORIZATION_FAILED);
+      const committed = call.kafka.offsets.committed(groupId, name, partition);
+      return committed === undefined ? notFound(partition, ERROR_CODES.NONE) : found(partition, committed);
+    }),
+  };
+}
+
+function refusedGroup(
+  call: Call,
+  groupId: string,
+  topics: readonly TopicRequest[] | null,
+  errorCode: ErrorCode,
+): GroupAnswer {
+  if (call.version >= GROUP_ERROR_VERSION_MIN) return { groupId, topics: [], errorCode };
+  const answers = (topics ?? []).map(({ name, partitionIndexes }) => ({
+    name,
+    partitions: partitionIndexes.map((partition) => notFound(partition, errorCode)),
+  }));
+  return { groupId, topics: answers, errorCode };
+}
+
+function found(partitionIndex: number, committed: CommittedOffset): TopicAnswer['partitions'][number] {
+  return {
+    partitionIndex,
+    committedOffset: committed.offset,
+    committedLeaderEpoch: committed.leaderEpoch,
+    metadata: committed.metadata,
+    errorCode: ERROR_CODES.NONE,
+  };
+}
+
+function notFound(partitionIndex: number, errorCode: ErrorCode): TopicAnswer['partitions'][number] {
+  return { partitionIndex, committedOffset: -1, committedLeaderEpoch: -1, metadata: '', errorCode };
+}
