@@ -1,15 +1,8 @@
 // The admin API's HTTP server without its socket: fastify, the JSON schemas, the error answers, what holds for every
 // route. Everything heavy is imported here, so whoever needs no admin API imports none of it.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import swagger from '@fastify/swagger';
-import fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  type RawServerDefault,
-} from 'fastify';
+import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import {
   jsonSchemaTransform,
   serializerCompiler,
@@ -20,6 +13,7 @@ import * as z from 'zod';
 import type { Log } from '../../protocols/port.ts';
 import { type Authorize, anonymous, letEveryoneIn } from './access.ts';
 import { AdminError, errorBody, knownError, parserError } from './errors.ts';
+import type { HttpServer } from './http-server.ts';
 import { groupRoutes } from './routes/groups.ts';
 import { healthRoutes } from './routes/health.ts';
 import { infoRoutes } from './routes/info.ts';
@@ -27,14 +21,6 @@ import { topicOffsetRoutes } from './routes/topic-offsets.ts';
 import { topicRoutes } from './routes/topics.ts';
 import { errorResponses } from './shapes.ts';
 import type { AdminTarget } from './target.ts';
-
-export type HttpServer = FastifyInstance<
-  RawServerDefault,
-  IncomingMessage,
-  ServerResponse,
-  FastifyBaseLogger,
-  ZodTypeProvider
->;
 
 export interface HttpServerOptions {
   readonly target: AdminTarget;

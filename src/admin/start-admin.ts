@@ -4,7 +4,7 @@ import type { ListenerView, Log } from '../../protocols/port.ts';
 import type { ListenerConfig } from '../config/broker-config.ts';
 import { type AdminServer, BrokerError } from '../running-broker.ts';
 import type { Authorize } from './access.ts';
-import type { HttpServer } from './server.ts';
+import type { HttpServer } from './http-server.ts';
 import type { AdminTarget } from './target.ts';
 
 export interface AdminOptions {

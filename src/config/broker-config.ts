@@ -61,13 +61,19 @@ export interface DeclaredTopic {
 export interface KafkaConfig {
   readonly requestBytesMax: number;
   readonly fetchMaxWaitMs: number;
+  /** A connection that says nothing and waits for nothing is closed after this; 0 = never. */
+  readonly idleTimeoutMs: number;
   readonly groupMinSessionTimeoutMs: number;
   readonly groupMaxSessionTimeoutMs: number;
   readonly groupInitialRebalanceDelayMs: number;
+  /** Committed offsets of a group without members are kept this long. */
+  readonly offsetsRetentionMs: number;
 }
 
 export interface MqttConfig {
   readonly packetBytesMax: number;
+  /** From the connection to a whole CONNECT. */
+  readonly connectTimeoutMs: number;
   /** Kept alive at most this long by the client's word; 0 = as long as it asks. */
   readonly keepaliveMaxSeconds: number;
   readonly receiveMaximum: number;

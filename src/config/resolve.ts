@@ -37,12 +37,15 @@ export function resolveBroker(config: CheckedConfig, workingDirectory: string): 
     kafka: {
       requestBytesMax: kafka.request_size_max,
       fetchMaxWaitMs: kafka.fetch_max_wait,
+      idleTimeoutMs: kafka.idle_timeout,
       groupMinSessionTimeoutMs: kafka.group_min_session_timeout,
       groupMaxSessionTimeoutMs: kafka.group_max_session_timeout,
       groupInitialRebalanceDelayMs: kafka.group_initial_rebalance_delay,
+      offsetsRetentionMs: kafka.offsets_retention,
     },
     mqtt: {
       packetBytesMax: mqtt.max_packet_size,
+      connectTimeoutMs: mqtt.connect_timeout,
       keepaliveMaxSeconds: Math.ceil(mqtt.keepalive_max / 1000),
       receiveMaximum: mqtt.receive_maximum,
       inflightMax: mqtt.inflight_max,

@@ -205,9 +205,15 @@ export const configSchema = z.strictObject({
       request_size_max: size(1024, GIB).prefault('100MiB').meta({
         description: 'Largest request; a larger one closes the connection before it is read.',
       }),
-      fetch_max_wait: duration(1, DAY_MS).prefault('30s').meta({
+      fetch_max_wait: duration(1, DAY_MS).prefault('5m').meta({
         description: 'Longest that a fetch waits for records, whatever the client asks for.',
       }),
+      idle_timeout: duration(0, 365 * DAY_MS)
+        .prefault('10m')
+        .meta({
+          description:
+            'A connection that says nothing and waits for nothing is closed after this. "0s": never.',
+        }),
       group_min_session_timeout: duration(1, DAY_MS).prefault('6s').meta({
         description: 'Shortest session timeout that a group member may ask for.',
       }),
@@ -217,6 +223,11 @@ export const configSchema = z.strictObject({
       group_initial_rebalance_delay: duration(0, DAY_MS).prefault('3s').meta({
         description: 'How long the first member of an empty group waits for others to join.',
       }),
+      offsets_retention: duration(60_000, 3650 * DAY_MS)
+        .prefault('7d')
+        .meta({
+          description: 'Committed offsets of a group without members are kept this long.',
+        }),
     })
     .prefault({}),
 
@@ -227,6 +238,9 @@ export const configSchema = z.strictObject({
         .meta({
           description: 'Largest packet; a larger one closes the connection before it is read.',
         }),
+      connect_timeout: duration(100, DAY_MS).prefault('10s').meta({
+        description: 'A connection that has not sent its CONNECT after this is closed.',
+      }),
       keepalive_max: duration(0, 65_535_000).prefault('0s').meta({
         description:
           'Longest keepalive that a client may ask for; an MQTT 5 client is told. "0s" leaves it to the client.',
@@ -238,7 +252,7 @@ export const configSchema = z.strictObject({
         description:
           'Publishes of QoS 1 and 2 that the hub has unacknowledged towards a client, if that allows as many.',
       }),
-      subscriptions_max: z.int().min(1).max(1_000_000).prefault(1_000).meta({
+      subscriptions_max: z.int().min(1).max(1_000_000).prefault(10_000).meta({
         description: 'Subscriptions of one client.',
       }),
       topic_levels_max: z.int().min(1).max(65_535).prefault(128).meta({

@@ -4,8 +4,8 @@ import * as z from 'zod';
 import type { GroupMemberView, GroupOffset, GroupView, Topics } from '../../../protocols/port.ts';
 import { requireAccess } from '../access.ts';
 import { AdminError } from '../errors.ts';
+import type { HttpServer } from '../http-server.ts';
 import { pageFrom, pageOf, pageQuery } from '../paging.ts';
-import type { HttpServer } from '../server.ts';
 import { count, errorResponses, milliseconds } from '../shapes.ts';
 import type { AdminTarget } from '../target.ts';
 

@@ -1,7 +1,7 @@
 // GET /health/live, GET /health/ready: for supervisors and load balancers. Live = the process answers; ready = it
 // serves clients.
 import * as z from 'zod';
-import type { HttpServer } from '../server.ts';
+import type { HttpServer } from '../http-server.ts';
 import { errorResponses } from '../shapes.ts';
 import type { AdminTarget } from '../target.ts';
 

@@ -1,7 +1,7 @@
 // GET /api/v1/info, GET /api/v1/listeners: what runs here and where it listens.
 import * as z from 'zod';
+import type { HttpServer } from '../http-server.ts';
 import { pageOf } from '../paging.ts';
-import type { HttpServer } from '../server.ts';
 import { count, errorResponses, milliseconds } from '../shapes.ts';
 import type { AdminTarget } from '../target.ts';
 

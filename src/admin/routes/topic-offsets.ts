@@ -5,7 +5,7 @@ import * as z from 'zod';
 import type { Partition, TopicView } from '../../../protocols/port.ts';
 import { requireAccess } from '../access.ts';
 import { AdminError } from '../errors.ts';
-import type { HttpServer } from '../server.ts';
+import type { HttpServer } from '../http-server.ts';
 import { count, errorResponses, milliseconds } from '../shapes.ts';
 import type { AdminTarget } from '../target.ts';
 import { parseTimeQuery, type TimeQuery } from '../time-query.ts';

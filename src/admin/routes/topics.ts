@@ -1,8 +1,8 @@
 // GET /api/v1/topics: what topics there are. Answered from memory; no log is read.
 import * as z from 'zod';
 import type { TopicView } from '../../../protocols/port.ts';
+import type { HttpServer } from '../http-server.ts';
 import { pageFrom, pageOf, pageQuery } from '../paging.ts';
-import type { HttpServer } from '../server.ts';
 import { count, errorResponses } from '../shapes.ts';
 import type { AdminTarget } from '../target.ts';
 

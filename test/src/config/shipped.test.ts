@@ -1,6 +1,8 @@
 // What is shipped works and tells the truth: the default file, the examples and the table of keys.
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
+import { kafkaSettings } from '../../../protocols/kafka/settings.ts';
+import { DEFAULT_OPTIONS } from '../../../protocols/mqtt/options.ts';
 import { keyTable } from '../../../src/config/key-table.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { configSchema, topicConfigSchema } from '../../../src/config/schema.ts';
@@ -73,8 +75,10 @@ it('the ephemeral example takes any free port everywhere', async () => {
 
 it('config/README.md has the table of all keys', async () => {
   const readme = await readFile('config/README.md', 'utf8');
-  const table = /<!-- keys -->\n([\s\S]*?)\n<!-- \/keys -->/.exec(readme)?.[1];
-  expect(table).toBe(keyTable());
+  const table = /<!-- keys -->\s([\s\S]*?)\s<!-- \/keys -->/.exec(readme)?.[1];
+  // The formatter pads columns.
+  const plain = (text: string | undefined) => text?.replace(/ +/g, ' ').replace(/-{3,}/g, '---').trim();
+  expect(plain(table)).toBe(plain(keyTable()));
 });
 
 it("Kafka's topic configs are those that the hub honours, and the default file's are its defaults", async () => {
@@ -83,4 +87,21 @@ it("Kafka's topic configs are those that the hub honours, and the default file's
   expect(Object.keys(broker.topics.config).sort()).toEqual(Object.keys(topicConfigSchema.shape).sort());
   expect(checkTopicConfig(broker.topics.config, false)).toBeUndefined();
   expect(effectiveTopicConfig({}, broker.topics.config)).toEqual(effectiveTopicConfig({}, {}));
+});
+
+it("the front ends' own defaults are those of the default file", () => {
+  const { kafka, mqtt } = sound(LISTENER).broker;
+  const { groups, offsets, ...settings } = kafkaSettings({});
+  expect(settings).toMatchObject({
+    requestBytesMax: kafka.requestBytesMax,
+    fetchMaxWaitMs: kafka.fetchMaxWaitMs,
+    idleTimeoutMs: kafka.idleTimeoutMs,
+  });
+  expect(groups).toMatchObject({
+    minSessionTimeoutMs: kafka.groupMinSessionTimeoutMs,
+    maxSessionTimeoutMs: kafka.groupMaxSessionTimeoutMs,
+    initialRebalanceDelayMs: kafka.groupInitialRebalanceDelayMs,
+  });
+  expect(offsets).toMatchObject({ retentionMs: kafka.offsetsRetentionMs });
+  expect(DEFAULT_OPTIONS).toMatchObject(mqtt);
 });
