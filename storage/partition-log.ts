@@ -1,27 +1,20 @@
 // Ordered segments of one partition: append, read, roll, close. Three offsets, in this order: the high watermark (set
 // by the owner: what readers see), the flushed offset (what is on disk), the log end (what has been appended).
-//
-// Appends are synchronous: between the checks and the moment when offsets are final there is no await. The newest
-// segment is made by the first append of an opening, so that a log which is only read makes no file.
+
+import { BackgroundWork } from './background-work.ts';
 import type { RecordRange } from './batch-cursor.ts';
-import { type BatchOptions, BatchWriter, NO_OPTIONS } from './batch-writer.ts';
-import { type Append, type CommitGroup, type CommitHost, Committer, GroupedAppend } from './committer.ts';
+import type { BatchOptions, BatchWriter } from './batch-writer.ts';
+import { type Append, type CommitGroup, type CommitHost, Committer } from './committer.ts';
 import { assert, StorageError } from './errors.ts';
 import { IndexCompletion } from './index-completion.ts';
 import { type EpochEnd, endOfEpoch, epochStarts, writeLeaderEpochs } from './leader-epochs.ts';
-import {
-  BATCH_BYTES_MAX,
-  BATCH_ROOM_BYTES,
-  SEGMENT_BYTES_MAX,
-  SHARED_BATCH_BYTES_MAX,
-  SHARED_BATCH_RECORDS_MAX,
-  UNFLUSHED_BYTES_MAX,
-} from './limits.ts';
+import { SEGMENT_BYTES_MAX, UNFLUSHED_BYTES_MAX } from './limits.ts';
+import { LogAppender } from './log-appender.ts';
 import { emptyRange, LogReader } from './log-reader.ts';
 import { type RecoveryCheckpoint, writeCheckpoint, writeManifest } from './manifest.ts';
-import { OffsetIndex, SegmentIndex } from './offset-index.ts';
+import { OffsetIndex } from './offset-index.ts';
 import type { LogFailure, RecoveredLog } from './recovery.ts';
-import { Segment, SegmentList } from './segment.ts';
+import { type Segment, SegmentList } from './segment.ts';
 import type { StoreParts } from './store-parts.ts';
 import { type DirtyRange, PartitionTail } from './tail-cache.ts';
 import { TimeLookup, type TimestampedOffset } from './time-lookup.ts';
@@ -53,26 +46,17 @@ export class PartitionLog {
   readonly #times: TimeLookup;
   readonly #committer: Committer;
 
+  readonly #appender: LogAppender;
+  readonly #background: BackgroundWork;
+
   #logStartOffset: number;
-  #logEndOffset: number;
   #flushedOffset: number;
   #highWatermark: number;
-  #segmentBytes: number;
   #failed: StorageError | undefined;
   #state: 'open' | 'closed' | 'deleted' = 'open';
-
-  /** The segment that this opening appends to. */
-  #active: Segment | undefined;
-  /** Lives as long as its chunk is in memory. */
-  #writer: BatchWriter | undefined;
-  /** The writer has an open shared batch. */
-  #sharing = false;
-  #filling = false;
-  #unflushedBytes = 0;
-  #checkpointedBytes = 0;
+  /** Flushed since the last checkpoint. */
+  #uncheckedBytes = 0;
   #checkpointing = false;
-  /** Small files and index rows on their way; closing waits for them. */
-  readonly #background = new Set<Promise<void>>();
 
   constructor(parts: StoreParts, options: PartitionLogOptions, recovered: RecoveredLog) {
     this.topic = options.topic;
@@ -81,16 +65,13 @@ export class PartitionLog {
     this.#parts = parts;
     this.#directory = options.directory;
     this.#name = `${options.topic}-${options.partition}`;
-    this.#segmentBytes = Math.min(options.segmentBytes, SEGMENT_BYTES_MAX);
     this.#segments = new SegmentList(recovered.segments);
     this.#logStartOffset = recovered.logStartOffset;
-    this.#logEndOffset = recovered.logEndOffset;
     this.#flushedOffset = recovered.logEndOffset;
     this.#highWatermark = recovered.logEndOffset;
     this.#failed = recovered.corrupt;
-    this.#tail = new PartitionTail(parts.cache, (chunk) => {
-      if (this.#writer?.chunk === chunk) this.#writer = undefined;
-    });
+    this.#background = new BackgroundWork(this.#name, parts.log);
+    this.#tail = new PartitionTail(parts.cache, (chunk) => this.#appender.forget(chunk));
     this.#index = new OffsetIndex(parts.index, options.logId);
     this.#completion = new IndexCompletion(parts, this.#index);
     this.#reader = new LogReader({
@@ -115,7 +96,16 @@ export class PartitionLog {
       flushTimeoutMs: parts.flushTimeoutMs,
       name: this.#name,
     });
-    this.#inBackground('writing the manifest', this.#writeManifest());
+    this.#appender = new LogAppender(parts, {
+      directory: options.directory,
+      leaderEpoch: options.leaderEpoch,
+      segments: this.#segments,
+      tail: this.#tail,
+      committer: this.#committer,
+      logEndOffset: recovered.logEndOffset,
+      segmentBytes: Math.min(options.segmentBytes, SEGMENT_BYTES_MAX),
+    });
+    this.#background.add('writing the manifest', this.#writeManifest());
   }
 
   /** First offset that readers may ask for. */
@@ -125,7 +115,7 @@ export class PartitionLog {
 
   /** Offset of the next record. */
   get logEndOffset(): number {
-    return this.#logEndOffset;
+    return this.#appender.logEndOffset;
   }
 
   /** All below it is on disk. */
@@ -153,15 +143,15 @@ export class PartitionLog {
 
   setHighWatermark(offset: number): void {
     assert(
-      offset <= this.#logEndOffset,
-      `high watermark ${offset} is at most the log end ${this.#logEndOffset}`,
+      offset <= this.logEndOffset,
+      `high watermark ${offset} is at most the log end ${this.logEndOffset}`,
     );
     this.#highWatermark = offset;
   }
 
   /** The segment size from the next append on. */
   setSegmentBytes(segmentBytes: number): void {
-    this.#segmentBytes = Math.min(segmentBytes, SEGMENT_BYTES_MAX);
+    this.#appender.segmentBytes = Math.min(segmentBytes, SEGMENT_BYTES_MAX);
   }
 
   /**
@@ -171,47 +161,13 @@ export class PartitionLog {
    */
   append(options: BatchOptions, fill: (writer: BatchWriter) => void): Append {
     this.#refuseAppends(options.leaderEpoch);
-    if (this.#sharing) this.#sealShared();
-    const writer = this.#beginBatch(Math.min(options.byteLengthHint ?? 0, BATCH_BYTES_MAX), options);
-    this.#filling = true;
-    try {
-      fill(writer);
-      writer.finish();
-    } catch (error) {
-      writer.chunk.open = false;
-      throw error;
-    } finally {
-      writer.unstage();
-      this.#filling = false;
-    }
-    const baseOffset = this.#logEndOffset;
-    return new GroupedAppend(baseOffset, this.#accept(writer));
+    return this.#appender.append(options, fill);
   }
 
   /** Adds exactly one record to the open shared batch, which has no producer identity. @throws as `append` */
   join(fill: (writer: BatchWriter) => void): Append {
     this.#refuseAppends(undefined);
-    const writer = this.#sharing && this.#writer ? this.#writer : this.#beginBatch(0, NO_OPTIONS);
-    const { recordCount, byteLength, maxTimestampMs } = writer;
-    this.#filling = true;
-    try {
-      fill(writer);
-      assert(writer.recordCount === recordCount + 1 && !writer.inRecord, 'join is given exactly one record');
-    } catch (error) {
-      writer.rewind(recordCount, byteLength, maxTimestampMs);
-      if (recordCount === 0) writer.chunk.open = false;
-      throw error;
-    } finally {
-      writer.unstage();
-      this.#filling = false;
-    }
-    this.#sharing = true;
-    const append = new GroupedAppend(this.#logEndOffset, this.#committer.join());
-    this.#logEndOffset++;
-    const full =
-      writer.byteLength >= SHARED_BATCH_BYTES_MAX || writer.recordCount >= SHARED_BATCH_RECORDS_MAX;
-    if (full) this.#sealShared();
-    return append;
+    return this.#appender.join(fill);
   }
 
   /**
@@ -221,7 +177,7 @@ export class PartitionLog {
    */
   async read(offset: number, maxBytes: number, upTo: number): Promise<RecordRange> {
     this.#refuseUnlessOpen();
-    const bound = Math.min(upTo, this.#logEndOffset);
+    const bound = Math.min(upTo, this.logEndOffset);
     if (offset < this.#logStartOffset || offset > bound) {
       throw new StorageError(
         'offset-out-of-range',
@@ -234,7 +190,7 @@ export class PartitionLog {
 
   /** The same, at once, when memory holds it; else undefined (and then `read` says why). */
   readCached(offset: number, maxBytes: number, upTo: number): RecordRange | undefined {
-    const bound = Math.min(upTo, this.#logEndOffset);
+    const bound = Math.min(upTo, this.logEndOffset);
     if (this.#state !== 'open' || offset < this.#logStartOffset || offset > bound) return undefined;
     if (offset === bound) return emptyRange(offset);
     return this.#reader.readCached(offset, maxBytes, bound);
@@ -243,18 +199,18 @@ export class PartitionLog {
   /** First record with timestamp ≥ `timestampMs` below `upTo`. @throws StorageError corrupt, io, closed, deleted */
   async offsetForTime(timestampMs: number, upTo: number): Promise<TimestampedOffset | undefined> {
     this.#refuseUnlessOpen();
-    return this.#times.offsetForTime(timestampMs, Math.min(upTo, this.#logEndOffset));
+    return this.#times.offsetForTime(timestampMs, Math.min(upTo, this.logEndOffset));
   }
 
   /** First record among those with the largest timestamp below `upTo`. @throws as `offsetForTime` */
   async offsetOfMaxTimestamp(upTo: number): Promise<TimestampedOffset | undefined> {
     this.#refuseUnlessOpen();
-    return this.#times.offsetOfMaxTimestamp(Math.min(upTo, this.#logEndOffset));
+    return this.#times.offsetOfMaxTimestamp(Math.min(upTo, this.logEndOffset));
   }
 
   /** Where the newest epoch at or below `leaderEpoch` ends; undefined when the log has newer ones only. */
   endOfEpoch(leaderEpoch: number): EpochEnd | undefined {
-    return endOfEpoch(epochStarts(this.#segments), leaderEpoch, this.#logEndOffset);
+    return endOfEpoch(epochStarts(this.#segments), leaderEpoch, this.logEndOffset);
   }
 
   /** Flushes, and leaves nothing to scan for the next opening. Idempotent. */
@@ -285,7 +241,6 @@ export class PartitionLog {
 
   #refuseAppends(leaderEpoch: number | undefined): void {
     this.#refuseUnlessOpen();
-    assert(!this.#filling, 'an append does not append');
     if (this.#failed !== undefined) throw this.#failed;
     if (leaderEpoch !== undefined && leaderEpoch !== this.leaderEpoch) {
       const code = leaderEpoch < this.leaderEpoch ? 'fenced-epoch' : 'unknown-epoch';
@@ -300,78 +255,12 @@ export class PartitionLog {
     if (this.#state !== 'open') throw new StorageError(this.#state, `${this.#name} is ${this.#state}`);
   }
 
-  #beginBatch(roomBytes: number, options: BatchOptions): BatchWriter {
-    const chunk = this.#tail.withRoom(Math.max(roomBytes, BATCH_ROOM_BYTES));
-    chunk.open = true;
-    this.#writer ??= new BatchWriter(chunk, (bytes) => {
-      const left = this.#writer?.chunk;
-      const next = this.#tail.next(bytes);
-      if (left !== undefined) left.open = false;
-      return next;
-    });
-    this.#writer.begin(chunk, this.#logEndOffset, this.leaderEpoch, options);
-    return this.#writer;
-  }
-
-  #sealShared(): void {
-    const writer = this.#writer;
-    this.#sharing = false;
-    assert(writer !== undefined, 'an open batch has a writer');
-    writer.finish();
-    this.#accept(writer);
-  }
-
-  /** A finished batch becomes part of the log. */
-  #accept(writer: BatchWriter): CommitGroup {
-    const { byteLength, baseOffset, recordCount } = writer;
-    let segment = this.#active;
-    if (
-      segment === undefined ||
-      (segment.byteSize > 0 && segment.byteSize + byteLength > this.#segmentBytes)
-    ) {
-      segment = this.#roll(baseOffset);
-    }
-    if (writer.chunk.filled > 0 && writer.chunk.segment !== segment) writer.moveToNextChunk();
-    const { chunk } = writer;
-    if (chunk.filled === 0) {
-      chunk.segment = segment;
-      chunk.filePosition = segment.byteSize;
-      chunk.firstOffset = baseOffset;
-    }
-    segment.index?.note(baseOffset, segment.byteSize, writer.firstTimestampMs, writer.maxTimestampMs);
-    segment.byteSize += byteLength;
-    segment.endOffset = baseOffset + recordCount;
-    chunk.filled += byteLength;
-    chunk.endOffset = segment.endOffset;
-    chunk.open = false;
-    this.#logEndOffset = segment.endOffset;
-    this.#unflushedBytes += byteLength;
-    const { counters } = this.#parts;
-    counters.unflushedBytes += byteLength;
-    counters.appendedBytes += byteLength;
-    counters.appendedRecords += recordCount;
-    const group = this.#committer.join();
-    group.batches++;
-    group.endOffset = segment.endOffset;
-    return group;
-  }
-
-  #roll(baseOffset: number): Segment {
-    const segment = new Segment(this.#directory, this.leaderEpoch, baseOffset);
-    segment.index = new SegmentIndex(this.#parts.indexIntervalBytes);
-    this.#segments.push(segment);
-    this.#active = segment;
-    return segment;
-  }
-
   #commitHost(): CommitHost {
     return {
-      sealShared: () => {
-        if (this.#sharing) this.#sealShared();
-      },
+      sealShared: () => this.#appender.sealShared(),
       dirty: () => this.#tail.dirty(),
       createSegment: (segment) => this.#createSegment(segment),
-      segmentClosed: (segment) => this.#inBackground('indexing', this.#storeIndex(segment)),
+      segmentClosed: (segment) => this.#background.add('indexing', this.#storeIndex(segment)),
       groupFlushed: (group, ranges) => this.#groupFlushed(group, ranges),
       groupFailed: (error) => this.#groupFailed(error),
     };
@@ -383,20 +272,13 @@ export class PartitionLog {
     await fileSystem.syncDirectory(this.#directory);
     const starts = epochStarts(this.#segments);
     if (starts.at(-1)?.[1] !== segment.baseOffset) return;
-    this.#inBackground('writing leader epochs', writeLeaderEpochs(fileSystem, this.#directory, starts));
+    this.#background.add('writing leader epochs', writeLeaderEpochs(fileSystem, this.#directory, starts));
   }
 
   #groupFlushed(group: CommitGroup, ranges: readonly DirtyRange[]): void {
     const { counters, cache, log } = this.#parts;
-    let bytes = 0;
-    for (const { chunk, end } of ranges) {
-      bytes += end - chunk.flushed;
-      chunk.flushed = end;
-      chunk.segment!.flushedBytes = chunk.filePosition + end; // set with the chunk's first finished batch
-    }
+    const bytes = this.#appender.flushed(ranges);
     this.#flushedOffset = group.endOffset;
-    this.#unflushedBytes -= bytes;
-    counters.unflushedBytes -= bytes;
     counters.flushes++;
     counters.flushedBatches += group.batches;
     try {
@@ -405,17 +287,16 @@ export class PartitionLog {
       log.error('log.flush-listener-failed', { log: this.#name, error });
     }
     cache.trim();
-    const active = this.#active;
+    const { active } = this.#appender;
     if (active?.index?.hasFullRuns) {
-      this.#inBackground('indexing', this.#index.store(active, active.index, this.#flushedOffset, false));
+      this.#background.add('indexing', this.#index.store(active, active.index, this.#flushedOffset, false));
     }
-    this.#checkpointedBytes += bytes;
-    if (this.#checkpointedBytes >= this.#parts.checkpointBytes) this.#checkpoint();
+    this.#uncheckedBytes += bytes;
+    if (this.#uncheckedBytes >= this.#parts.checkpointBytes) this.#checkpoint();
   }
 
   #groupFailed(error: StorageError): void {
-    this.#parts.counters.unflushedBytes -= this.#unflushedBytes;
-    this.#unflushedBytes = 0;
+    this.#appender.failed();
     this.#failed = new StorageError(
       'sticky',
       `${this.#name} takes no appends until it is reopened: ${error.message}`,
@@ -430,12 +311,12 @@ export class PartitionLog {
   }
 
   #checkpoint(): void {
-    const active = this.#active;
+    const { active } = this.#appender;
     if (this.#checkpointing || active === undefined) return;
     this.#checkpointing = true;
-    this.#checkpointedBytes = 0;
+    this.#uncheckedBytes = 0;
     const writing = writeCheckpoint(this.#parts.fileSystem, this.#directory, this.#checkpointOf(active));
-    this.#inBackground(
+    this.#background.add(
       'writing a checkpoint',
       writing.finally(() => {
         this.#checkpointing = false;
@@ -456,7 +337,7 @@ export class PartitionLog {
     if (segment.index !== undefined) return;
     if (wrong) this.#parts.log.warn('log.index-wrong', { log: this.#name, segment: segment.path });
     const mending = wrong ? this.#completion.rebuild(segment) : this.#completion.complete(segment);
-    this.#inBackground(
+    this.#background.add(
       'indexing',
       mending.then(() => {}),
     );
@@ -474,13 +355,10 @@ export class PartitionLog {
   }
 
   async #writeLast(): Promise<void> {
-    const { fileSystem, log } = this.#parts;
+    const { fileSystem } = this.#parts;
     const newest = this.#segments.newest;
-    if (this.#active !== undefined) {
-      await this.#storeIndex(this.#active).catch((error: unknown) =>
-        log.warn('log.index-not-stored', { log: this.#name, error }),
-      );
-    }
+    const { active } = this.#appender;
+    if (active !== undefined) this.#background.add('indexing', this.#storeIndex(active));
     await this.#settleBackground();
     if (newest !== undefined) await writeCheckpoint(fileSystem, this.#directory, this.#checkpointOf(newest));
     await this.#writeManifest();
@@ -498,22 +376,11 @@ export class PartitionLog {
     await this.#settleBackground();
     this.#committer.close();
     this.#tail.release();
-    this.#writer = undefined;
     for (const segment of this.#segments) this.#parts.files.drop(segment.path);
-  }
-
-  /** Not finishing is no loss: each such file or row is made anew when it is missing. */
-  #inBackground(doing: string, work: Promise<void>): void {
-    const tracked = work
-      .catch((error: unknown) =>
-        this.#parts.log.warn('log.background-failed', { log: this.#name, doing, error }),
-      )
-      .finally(() => this.#background.delete(tracked));
-    this.#background.add(tracked);
   }
 
   async #settleBackground(): Promise<void> {
     await this.#completion.settled();
-    while (this.#background.size > 0) await Promise.all(this.#background);
+    await this.#background.settled();
   }
 }

@@ -1,0 +1,205 @@
+// The writing end of a partition's log: encodes batches into the newest chunk, gives them their offsets and their
+// place in a segment, and hands them to the committer. All of it is synchronous: between the start of an append and
+// the moment when its offsets are final there is no await.
+//
+// The newest segment is made by the first append of an opening, so that a log which is only read makes no file.
+import { type BatchOptions, BatchWriter, NO_OPTIONS } from './batch-writer.ts';
+import { type Append, type CommitGroup, type Committer, GroupedAppend } from './committer.ts';
+import { assert } from './errors.ts';
+import {
+  BATCH_BYTES_MAX,
+  BATCH_ROOM_BYTES,
+  SHARED_BATCH_BYTES_MAX,
+  SHARED_BATCH_RECORDS_MAX,
+} from './limits.ts';
+import { SegmentIndex } from './offset-index.ts';
+import { Segment, type SegmentList } from './segment.ts';
+import type { StoreParts } from './store-parts.ts';
+import type { Chunk, DirtyRange, PartitionTail } from './tail-cache.ts';
+
+export interface LogAppenderOptions {
+  readonly directory: string;
+  readonly leaderEpoch: number;
+  readonly segments: SegmentList;
+  readonly tail: PartitionTail;
+  readonly committer: Committer;
+  readonly logEndOffset: number;
+  readonly segmentBytes: number;
+}
+
+export class LogAppender {
+  readonly #parts: StoreParts;
+  readonly #options: LogAppenderOptions;
+  /** A batch that would make a segment larger than this begins the next one. */
+  segmentBytes: number;
+  #logEndOffset: number;
+  #unflushedBytes = 0;
+  /** The segment that this opening appends to. */
+  #active: Segment | undefined;
+  /** Lives as long as its chunk is in memory. */
+  #writer: BatchWriter | undefined;
+  /** The writer has an open shared batch. */
+  #sharing = false;
+  #filling = false;
+
+  constructor(parts: StoreParts, options: LogAppenderOptions) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#logEndOffset = options.logEndOffset;
+    this.segmentBytes = options.segmentBytes;
+  }
+
+  /** Offset of the next record. */
+  get logEndOffset(): number {
+    return this.#logEndOffset;
+  }
+
+  get active(): Segment | undefined {
+    return this.#active;
+  }
+
+  /** Appends one batch. What `fill` throws is thrown, and nothing is appended. */
+  append(options: BatchOptions, fill: (writer: BatchWriter) => void): Append {
+    assert(!this.#filling, 'an append does not append');
+    this.sealShared();
+    const writer = this.#beginBatch(Math.min(options.byteLengthHint ?? 0, BATCH_BYTES_MAX), options);
+    this.#filling = true;
+    try {
+      fill(writer);
+      writer.finish();
+    } catch (error) {
+      writer.chunk.open = false;
+      throw error;
+    } finally {
+      writer.unstage();
+      this.#filling = false;
+    }
+    const baseOffset = this.#logEndOffset;
+    return new GroupedAppend(baseOffset, this.#accept(writer));
+  }
+
+  /** Adds exactly one record to the open shared batch. */
+  join(fill: (writer: BatchWriter) => void): Append {
+    assert(!this.#filling, 'an append does not append');
+    const writer = this.#sharing && this.#writer ? this.#writer : this.#beginBatch(0, NO_OPTIONS);
+    const { recordCount, byteLength, maxTimestampMs } = writer;
+    this.#filling = true;
+    try {
+      fill(writer);
+      assert(writer.recordCount === recordCount + 1 && !writer.inRecord, 'join is given exactly one record');
+    } catch (error) {
+      writer.rewind(recordCount, byteLength, maxTimestampMs);
+      if (recordCount === 0) writer.chunk.open = false;
+      throw error;
+    } finally {
+      writer.unstage();
+      this.#filling = false;
+    }
+    this.#sharing = true;
+    const append = new GroupedAppend(this.#logEndOffset, this.#options.committer.join());
+    this.#logEndOffset++;
+    if (writer.byteLength >= SHARED_BATCH_BYTES_MAX || writer.recordCount >= SHARED_BATCH_RECORDS_MAX) {
+      this.sealShared();
+    }
+    return append;
+  }
+
+  /** Finishes the open shared batch, if there is one. */
+  sealShared(): void {
+    if (!this.#sharing) return;
+    this.#sharing = false;
+    const writer = this.#writer;
+    assert(writer !== undefined, 'an open batch has a writer');
+    writer.finish();
+    this.#accept(writer);
+  }
+
+  /** These bytes are on disk. Returns how many they are. */
+  flushed(ranges: readonly DirtyRange[]): number {
+    let bytes = 0;
+    for (const { chunk, end } of ranges) {
+      bytes += end - chunk.flushed;
+      chunk.flushed = end;
+      chunk.segment!.flushedBytes = chunk.filePosition + end; // set with the chunk's first finished batch
+    }
+    this.#unflushedBytes -= bytes;
+    this.#parts.counters.unflushedBytes -= bytes;
+    return bytes;
+  }
+
+  /** Nothing of what waits for the disk will get there. */
+  failed(): void {
+    this.#parts.counters.unflushedBytes -= this.#unflushedBytes;
+    this.#unflushedBytes = 0;
+  }
+
+  /** The cache has forgotten a chunk: the writer must not keep its memory. */
+  forget(chunk: Chunk): void {
+    if (this.#writer?.chunk === chunk) this.#writer = undefined;
+  }
+
+  #beginBatch(roomBytes: number, options: BatchOptions): BatchWriter {
+    const { tail, leaderEpoch } = this.#options;
+    const chunk = tail.withRoom(Math.max(roomBytes, BATCH_ROOM_BYTES));
+    chunk.open = true;
+    this.#writer ??= this.#newWriter(chunk);
+    this.#writer.begin(chunk, this.#logEndOffset, leaderEpoch, options);
+    return this.#writer;
+  }
+
+  #newWriter(chunk: Chunk): BatchWriter {
+    const writer: BatchWriter = new BatchWriter(chunk, (roomBytes) => {
+      const left = writer.chunk;
+      const next = this.#options.tail.next(roomBytes);
+      // Only now may it be evicted: the open batch is still being moved out of it.
+      left.open = false;
+      return next;
+    });
+    return writer;
+  }
+
+  /** A finished batch becomes part of the log. */
+  #accept(writer: BatchWriter): CommitGroup {
+    const { byteLength, baseOffset, recordCount } = writer;
+    let segment = this.#active;
+    if (
+      segment === undefined ||
+      (segment.byteSize > 0 && segment.byteSize + byteLength > this.segmentBytes)
+    ) {
+      segment = this.#roll(baseOffset);
+    }
+    // A chunk mirrors one file.
+    if (writer.chunk.filled > 0 && writer.chunk.segment !== segment) writer.moveToNextChunk();
+    const { chunk } = writer;
+    if (chunk.filled === 0) {
+      chunk.segment = segment;
+      chunk.filePosition = segment.byteSize;
+      chunk.firstOffset = baseOffset;
+    }
+    segment.index?.note(baseOffset, segment.byteSize, writer.firstTimestampMs, writer.maxTimestampMs);
+    segment.byteSize += byteLength;
+    segment.endOffset = baseOffset + recordCount;
+    chunk.filled += byteLength;
+    chunk.endOffset = segment.endOffset;
+    chunk.open = false;
+    this.#logEndOffset = segment.endOffset;
+    this.#unflushedBytes += byteLength;
+    const { counters } = this.#parts;
+    counters.unflushedBytes += byteLength;
+    counters.appendedBytes += byteLength;
+    counters.appendedRecords += recordCount;
+    const group = this.#options.committer.join();
+    group.batches++;
+    group.endOffset = segment.endOffset;
+    return group;
+  }
+
+  #roll(baseOffset: number): Segment {
+    const { directory, leaderEpoch, segments } = this.#options;
+    const segment = new Segment(directory, leaderEpoch, baseOffset);
+    segment.index = new SegmentIndex(this.#parts.indexIntervalBytes);
+    segments.push(segment);
+    this.#active = segment;
+    return segment;
+  }
+}
