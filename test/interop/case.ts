@@ -1,0 +1,20 @@
+// One case of the interoperability suite: what it shows, which programs it needs, and the run itself.
+import type { HubProcess } from '../helpers/hub-process.ts';
+
+export interface InteropCase {
+  readonly name: string;
+  /** Programs without which it cannot run; see programs.ts. */
+  readonly needs: readonly ProgramName[];
+  /** Throws when it fails. */
+  run(hub: HubProcess): Promise<void>;
+}
+
+export type ProgramName = 'kcat' | 'mosquitto_sub' | 'mosquitto_pub' | 'curl' | 'kafka-tools';
+
+let topics = 0;
+
+/** A topic that no other case uses. */
+export function freshTopic(prefix: string): string {
+  topics += 1;
+  return `${prefix}-${topics}`;
+}

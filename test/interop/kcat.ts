@@ -1,0 +1,60 @@
+// kcat (librdkafka) as a Kafka client.
+import { run } from '../helpers/child.ts';
+import type { KafkaClient } from '../helpers/kafka-clients.ts';
+
+/** Produces one record a call: then the value may be any bytes. */
+export const kcat: KafkaClient = {
+  name: 'kcat',
+  groupsHeaders: false,
+
+  async produce(port, topic, records) {
+    for (const { key, value, headers } of records)
+      await produceWithKcat(port, topic, { key, value, headers });
+  },
+
+  async consume(port, groupId, topic, count) {
+    // Lengths in front of what may hold anything.
+    const format = '%K %S %h\\n%k%s';
+    const options = ['-X', 'auto.offset.reset=earliest', '-c', `${count}`, '-f', format];
+    let output = await run('kcat', ['-q', '-b', `127.0.0.1:${port}`, '-G', groupId, topic, ...options]);
+    return Array.from({ length: count }, () => {
+      const head = /^(-?\d+) (-?\d+) (.*)\n/.exec(output.toString('latin1'));
+      if (head === null) throw new Error(`kcat said: ${output}`);
+      const [line, keyLength, valueLength, headers = ''] = head;
+      const take = (length: number): Buffer => {
+        const bytes = output.subarray(0, length);
+        output = output.subarray(length);
+        return bytes;
+      };
+      take(line.length);
+      return {
+        key: Number(keyLength) < 0 ? null : take(Number(keyLength)),
+        value: Number(valueLength) < 0 ? null : take(Number(valueLength)),
+        headers: headers
+          .split(',')
+          .filter((header) => header !== '')
+          .map((header) => {
+            const equals = header.indexOf('=');
+            return [header.slice(0, equals), Buffer.from(header.slice(equals + 1))] as const;
+          }),
+      };
+    });
+  },
+};
+
+export async function produceWithKcat(
+  port: number,
+  topic: string,
+  record: Parameters<KafkaClient['produce']>[2][number],
+  more: readonly string[] = [],
+): Promise<void> {
+  const { key, value, headers } = record;
+  const options = [
+    ...(key === null ? [] : ['-k', key.toString()]),
+    ...(value === null ? ['-Z'] : []),
+    ...headers.flatMap(([name, text]) => ['-H', `${name}=${text}`]),
+  ];
+  const args = ['-q', '-b', `127.0.0.1:${port}`, '-P', '-t', topic, ...options, ...more];
+  // No delimiter that occurs: standard input is one value.
+  await run('kcat', [...args, '-D', '\u0001\u0002no delimiter\u0003'], { input: value ?? '' });
+}

@@ -1,0 +1,71 @@
+// `npm run test:interop`: starts the built hub and plays each case against it with programs from elsewhere. What
+// cannot run is named with its reason; the last line is `N passed, N failed`, and a run in which nothing passed fails.
+import { startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
+import type { InteropCase } from './case.ts';
+import { kafkaToMqtt } from './kafka-to-mqtt.ts';
+import { mqttToKafka } from './mqtt-to-kafka.ts';
+import { offsets } from './offsets.ts';
+import { missingPrograms } from './programs.ts';
+import { readmeTryIt } from './readme.ts';
+
+/** The README first: its topics are as fresh to it as to whoever tries it. */
+const cases: readonly InteropCase[] = [readmeTryIt, ...kafkaToMqtt, ...mqttToKafka, ...offsets];
+
+const CASE_MS = 60_000;
+
+/** `npm run test:interop -- TEXT` runs the cases whose names hold it. */
+const only = process.argv[2] ?? '';
+
+const directory = temporaryDirectory();
+const missing = await missingPrograms();
+const hub = await startHubProcess(directory.path, '[kafka]\ngroup_initial_rebalance_delay = "0s"\n');
+const notRun: string[] = [];
+let passed = 0;
+let failed = 0;
+
+for (const each of cases.filter(({ name }) => name.includes(only))) {
+  const lacking = each.needs.find((program) => missing.has(program));
+  if (lacking !== undefined) {
+    notRun.push(`not run: ${each.name} — ${missing.get(lacking)}`);
+    continue;
+  }
+  const startMs = performance.now();
+  const problem = await problemOf(each);
+  const took = `${((performance.now() - startMs) / 1_000).toFixed(1)} s`;
+  if (problem === undefined) passed += 1;
+  else failed += 1;
+  process.stdout.write(
+    problem === undefined ? `ok: ${each.name} (${took})\n` : `FAILED: ${each.name}\n${problem}\n`,
+  );
+}
+
+const { code } = await hub.stop();
+if (code !== 0) {
+  failed += 1;
+  process.stdout.write(`FAILED: the hub stops cleanly: exit ${code}\n`);
+}
+directory.remove();
+if (passed + failed === 0) {
+  failed += 1;
+  process.stdout.write('FAILED: nothing could run\n');
+}
+for (const line of notRun) process.stdout.write(`${line}\n`);
+process.stdout.write(`${passed} passed, ${failed} failed\n`);
+// Clients of a failed case may still hold sockets open.
+process.exit(failed === 0 ? 0 : 1);
+
+/** Undefined when the case held. */
+async function problemOf(each: InteropCase): Promise<string | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done within ${CASE_MS / 1_000} s`)), CASE_MS);
+  });
+  try {
+    await Promise.race([each.run(hub), late]);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
