@@ -1,0 +1,193 @@
+import { expect, test } from 'vitest';
+import type { Appended, Refused } from '../../../protocols/port.ts';
+import {
+  append,
+  copyAsIfKilled,
+  createPartition,
+  createTopic,
+  FaultyFileSystem,
+  openTestHub,
+  readTexts,
+  temporaryDirectory,
+  textsOf,
+  writeText,
+} from './hub-fixture.ts';
+
+function baseOffsetOf(result: Appended | Refused): number {
+  if (result.refused !== undefined) throw new Error(`${result.refused}: ${result.message}`);
+  return result.baseOffset;
+}
+
+test('what is appended is read, after a clean stop and after a kill', async () => {
+  const directory = temporaryDirectory();
+  const first = await openTestHub(directory);
+  const partition = await createPartition(first.hub, 't');
+  expect(baseOffsetOf(await append(partition, 'a', 'b'))).toBe(0);
+  expect(baseOffsetOf(await append(partition, 'c'))).toBe(2);
+  expect(await readTexts(first.hub, partition)).toEqual(['a', 'b', 'c']);
+  const killed = await openTestHub(copyAsIfKilled(directory));
+  expect(await readTexts(killed.hub, killed.hub.topics.partition('t', 0)!)).toEqual(['a', 'b', 'c']);
+  await first.close();
+  const { hub } = await openTestHub(directory);
+  const reopened = hub.topics.partition('t', 0)!;
+  expect(reopened.highWatermark).toBe(3);
+  expect(baseOffsetOf(await append(reopened, 'd'))).toBe(3);
+  expect(await readTexts(hub, reopened)).toEqual(['a', 'b', 'c', 'd']);
+});
+
+test('concurrent producers get offsets that are unique, contiguous and in the order of their appends', async () => {
+  const { hub } = await openTestHub(temporaryDirectory());
+  const partition = await createPartition(hub, 't');
+  const told: { producer: number; baseOffset: number }[] = [];
+  const produce = async (producer: number): Promise<void> => {
+    for (let turn = 0; turn < 20; turn++) {
+      const result = await append(partition, `${producer}:${turn}:0`, `${producer}:${turn}:1`);
+      told.push({ producer, baseOffset: baseOffsetOf(result) });
+    }
+  };
+  await Promise.all(Array.from({ length: 10 }, (_, producer) => produce(producer)));
+  const offsets = told.map(({ baseOffset }) => baseOffset).sort((a, b) => a - b);
+  expect(offsets).toEqual(Array.from({ length: 200 }, (_, index) => index * 2));
+  const texts = await readTexts(hub, partition);
+  for (const { producer, baseOffset } of told) expect(texts[baseOffset]).toMatch(new RegExp(`^${producer}:`));
+  for (let producer = 0; producer < 10; producer++) {
+    const own = texts.filter((text) => text.startsWith(`${producer}:`));
+    expect(own).toEqual(Array.from({ length: 40 }, (_, n) => `${producer}:${n >> 1}:${n & 1}`));
+  }
+});
+
+test('records are visible, and waiters woken, when they are flushed and not before', async () => {
+  const { hub } = await openTestHub(temporaryDirectory());
+  const partition = await createPartition(hub, 't');
+  const seen: number[] = [];
+  partition.onAdvance(() => seen.push(partition.highWatermark));
+  const appended = append(partition, 'a', 'b');
+  expect({ end: partition.logEndOffset, high: partition.highWatermark }).toEqual({ end: 2, high: 0 });
+  const early = await partition.read({ offset: 0, maxBytes: 100, upTo: 'highWatermark' });
+  expect(early).toMatchObject({ start: 0, end: 0, nextOffset: 0 });
+  await appended;
+  expect(seen).toEqual([2]);
+});
+
+test('a listener may remove itself and others while it is called, and a failing one harms nobody', async () => {
+  const { hub, log } = await openTestHub(temporaryDirectory());
+  const partition = await createPartition(hub, 't');
+  const calls: string[] = [];
+  const removeFirst = partition.onAdvance(() => {
+    calls.push('first');
+    removeFirst();
+    removeThird();
+  });
+  partition.onAdvance(() => {
+    calls.push('second');
+    throw new Error('mine');
+  });
+  const removeThird = partition.onAdvance(() => calls.push('third'));
+  partition.onAdvance(() => calls.push('fourth'));
+  await append(partition, 'a');
+  await append(partition, 'b');
+  expect(calls).toEqual(['first', 'second', 'fourth', 'second', 'fourth']);
+  expect(log.events('error')).toEqual(['listener-failed', 'listener-failed']);
+});
+
+test.each([
+  ['below the log start', -1, 'offset-out-of-range'],
+  ['above the high watermark', 3, 'offset-out-of-range'],
+  ['at the high watermark', 2, undefined],
+])('a read %s', async (_, offset, refused) => {
+  const { hub } = await openTestHub(temporaryDirectory());
+  const partition = await createPartition(hub, 't');
+  await append(partition, 'a', 'b');
+  const result = await partition.read({ offset, maxBytes: 100, upTo: 'highWatermark' });
+  expect(result.refused).toBe(refused);
+  if (result.refused === undefined) expect(textsOf(hub, result)).toEqual([]);
+});
+
+test('what fill throws is thrown, and nothing is appended', async () => {
+  const { hub } = await openTestHub(temporaryDirectory());
+  const partition = await createPartition(hub, 't');
+  const fail = () => {
+    throw new Error('mine');
+  };
+  expect(() => partition.append({ acks: 'flushed' }, fail)).toThrow('mine');
+  expect(() => hub.publish(partition, fail)).toThrow('mine');
+  expect(baseOffsetOf(await append(partition, 'a'))).toBe(0);
+});
+
+test('an append answers as its acks ask, with its offset', async () => {
+  const { hub } = await openTestHub(temporaryDirectory());
+  const partition = await createPartition(hub, 't');
+  const results = await Promise.all(
+    (['none', 'written', 'flushed'] as const).map((acks) =>
+      partition.append({ acks }, (writer) => writeText(writer, acks)),
+    ),
+  );
+  expect(results.map(baseOffsetOf)).toEqual([0, 1, 2]);
+  expect(await readTexts(hub, partition)).toEqual(['none', 'written', 'flushed']);
+});
+
+test('an append for another leader epoch is refused', async () => {
+  const { hub } = await openTestHub(temporaryDirectory());
+  const first = await createPartition(hub, 't');
+  const options = { acks: 'flushed', leaderEpoch: first.leaderEpoch + 1 } as const;
+  const result = await first.append(options, (writer) => writeText(writer, 'a'));
+  expect(result).toMatchObject({ refused: 'unknown-epoch' });
+});
+
+test('records published in one tick share their promise, and are stored in order', async () => {
+  const { hub } = await openTestHub(temporaryDirectory());
+  const partition = await createPartition(hub, 't');
+  const publish = (text: string) => hub.publish(partition, (writer) => writeText(writer, text));
+  const promises = ['a', 'b', 'c'].map(publish);
+  expect(new Set(promises).size).toBe(1);
+  expect(await promises[0]).toEqual({});
+  expect(publish('d')).not.toBe(promises[0]);
+  await publish('e');
+  expect(await readTexts(hub, partition)).toEqual(['a', 'b', 'c', 'd', 'e']);
+});
+
+test('a failed flush is a refusal for everyone it was for, and the records stay invisible', async () => {
+  const faulty = new FaultyFileSystem();
+  const { hub } = await openTestHub(temporaryDirectory(), { fileSystem: faulty.fileSystem });
+  const partition = await createPartition(hub, 't');
+  await append(partition, 'a');
+  faulty.failFlushes = true;
+  const results = await Promise.all([
+    append(partition, 'b'),
+    hub.publish(partition, (writer) => writeText(writer, 'c')),
+  ]);
+  expect(results).toMatchObject([{ refused: 'storage' }, { refused: 'storage' }]);
+  faulty.failFlushes = false;
+  expect(await append(partition, 'd')).toMatchObject({ refused: 'storage' });
+  expect(await readTexts(hub, partition)).toEqual(['a']);
+  expect(hub.faults()).toEqual([expect.stringContaining('partition t-0 takes no appends')]);
+});
+
+test("the logs of the hub's own topics take no appends from front ends", async () => {
+  const { hub } = await openTestHub(temporaryDirectory());
+  await hub.stateTable({ topic: '__consumer_offsets', apply: () => undefined });
+  const partition = hub.topics.partition('__consumer_offsets', 0)!;
+  expect(await append(partition, 'a')).toMatchObject({ refused: 'unknown-topic' });
+  const published = await hub.publish(partition, (writer) => writeText(writer, 'a'));
+  expect(published).toMatchObject({ refused: 'unknown-topic' });
+  expect(partition.logEndOffset).toBe(0);
+});
+
+test('offsets are found by time, below the bound', async () => {
+  const { hub } = await openTestHub(temporaryDirectory());
+  const { partitions } = await createTopic(hub, 't');
+  const partition = partitions[0]!;
+  const value = Buffer.from('x');
+  await partition.append({ acks: 'flushed' }, (writer) => {
+    for (const timestampMs of [1000, 3000, 2000]) {
+      writer.startRecord(timestampMs, value, -1, -1, 0);
+      writer.endRecord(value, 0, 1, null);
+    }
+  });
+  expect(await partition.offsetForTime(1500, 'highWatermark')).toMatchObject({
+    offset: 1,
+    timestampMs: 3000,
+  });
+  expect(await partition.offsetForTime(3001, 'highWatermark')).toBeUndefined();
+  expect(await partition.offsetOfMaxTimestamp('highWatermark')).toMatchObject({ offset: 1 });
+});

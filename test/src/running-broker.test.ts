@@ -1,0 +1,179 @@
+import path from 'node:path';
+import { afterEach, expect, test, vi } from 'vitest';
+import type { FrontEnd, ListenerOptions, ListenerView } from '../../protocols/port.ts';
+import type { BrokerConfig, ListenerConfig } from '../../src/config/broker-config.ts';
+import {
+  type Broker,
+  type BrokerOptions,
+  type FrontEndFactory,
+  runBroker,
+} from '../../src/running-broker.ts';
+import { TOPIC_DEFAULTS, temporaryDirectory } from './hub/hub-fixture.ts';
+import { TestLog } from './hub/test-log.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+function listener(name: string, protocol: string): ListenerConfig {
+  return { name, protocol, host: '127.0.0.1', port: 0, connectionsMax: 10 };
+}
+
+function configOf(dataDirectory: string, listeners: readonly ListenerConfig[]): BrokerConfig {
+  return {
+    dataDirectory,
+    nodeId: 7,
+    listeners,
+    storage: {
+      flushTimeoutMs: 30_000,
+      checkpointBytes: 1024 * 1024,
+      indexIntervalBytes: 4096,
+      tailCacheBytes: 1024 * 1024,
+    },
+    topics: TOPIC_DEFAULTS,
+    declaredTopics: [{ name: 'declared', partitions: 2, config: {} }],
+    kafka: {
+      requestBytesMax: 1024,
+      fetchMaxWaitMs: 1000,
+      idleTimeoutMs: 0,
+      groupMinSessionTimeoutMs: 1,
+      groupMaxSessionTimeoutMs: 1000,
+      groupInitialRebalanceDelayMs: 0,
+      offsetsRetentionMs: 60_000,
+    },
+    mqtt: {
+      packetBytesMax: 1024,
+      connectTimeoutMs: 1000,
+      keepaliveMaxSeconds: 0,
+      receiveMaximum: 10,
+      inflightMax: 10,
+      subscriptionsMax: 10,
+      topicLevelsMax: 10,
+    },
+  };
+}
+
+/** A front end that only writes down what is asked of it; `changes` replace what it does. */
+function recorded(protocol: string, steps: string[], changes: Partial<FrontEnd> = {}): FrontEndFactory {
+  const views: ListenerView[] = [];
+  const note = (step: string) => void steps.push(`${protocol}: ${step}`);
+  const frontEnd: FrontEnd = {
+    protocol,
+    listen: async ({ name, host }: ListenerOptions) => {
+      note(`listen ${name}`);
+      const view = { name, protocol, host, port: 4000 + views.length, connections: 0 };
+      views.push(view);
+      return view;
+    },
+    listeners: () => views,
+    drain: async () => note('drain'),
+    close: async () => note('close'),
+    ...changes,
+  };
+  return {
+    protocol,
+    create: () => {
+      note('create');
+      return frontEnd;
+    },
+  };
+}
+
+test('starts the hub, one front end for each protocol and the admin server; stops them in reverse', async () => {
+  const steps: string[] = [];
+  const listeners = [
+    listener('admin', 'http'),
+    listener('a1', 'a'),
+    listener('b1', 'b'),
+    listener('a2', 'a'),
+  ];
+  const startAdmin: BrokerOptions['startAdmin'] = async (broker, wanted) => {
+    steps.push(`admin: ${wanted.map(({ name }) => name)}, ready: ${broker.ready()}`);
+    const close = async () => void steps.push(`admin: close, ready: ${broker.ready()}`);
+    return { listeners: () => [{ ...listeners[0]!, port: 5000, connections: 0 }], close };
+  };
+  const factories = [recorded('a', steps), recorded('b', steps), recorded('unused', steps)];
+  const config = configOf(path.join(temporaryDirectory(), 'data'), listeners);
+  const broker = await runBroker(config, new TestLog(), factories, { startAdmin });
+  expect(broker.ready()).toEqual([]);
+  expect(broker.listeners().map(({ name, port }) => [name, port])).toEqual([
+    ['admin', 5000],
+    ['a1', 4000],
+    ['b1', 4000],
+    ['a2', 4001],
+  ]);
+  expect(broker.hub.topics.get('declared')?.partitions).toHaveLength(2);
+  expect(broker.recovery).toMatchObject({ partitions: 2, recoveredBytes: 0, previousStopWasClean: true });
+  await Promise.all([broker.stop(), broker.stop()]);
+  expect(steps).toEqual([
+    'a: create',
+    'a: listen a1',
+    'b: create',
+    'b: listen b1',
+    'a: listen a2',
+    'admin: admin, ready: the hub is starting',
+    'a: drain',
+    'b: drain',
+    'a: close',
+    'b: close',
+    'admin: close, ready: the hub is stopping',
+  ]);
+});
+
+test('a restart after a stop finds everything, and that the stop was clean', async () => {
+  const config = configOf(temporaryDirectory(), []);
+  const first = await runBroker(config, new TestLog(), []);
+  const topicId = first.hub.topics.get('declared')?.topicId;
+  await first.stop();
+  const second = await runBroker(config, new TestLog(), []);
+  expect(second.hub.topics.get('declared')?.topicId).toBe(topicId);
+  expect(second.clusterId).toBe(first.clusterId);
+  expect(second.recovery).toMatchObject({ previousStopWasClean: true, recoveredBytes: 0, cutBytes: 0 });
+  await second.stop();
+});
+
+test('a listener that cannot be opened stops the start with one sentence and leaves nothing open', async () => {
+  const steps: string[] = [];
+  const listen = () => Promise.reject(new Error('address already in use'));
+  const factories = [recorded('a', steps), recorded('b', steps, { listen })];
+  const config = configOf(temporaryDirectory(), [listener('a1', 'a'), listener('b1', 'b')]);
+  await expect(runBroker(config, new TestLog(), factories)).rejects.toMatchObject({
+    code: 'listen',
+    message: 'listener "b1" cannot listen on 127.0.0.1:0: address already in use',
+  });
+  expect(steps.slice(-4)).toEqual(['a: drain', 'b: drain', 'a: close', 'b: close']);
+  await (await runBroker(configOf(config.dataDirectory, []), new TestLog(), [])).stop();
+});
+
+test('a protocol that nobody speaks stops the start', async () => {
+  const config = configOf(temporaryDirectory(), [listener('x', 'amqp')]);
+  await expect(runBroker(config, new TestLog(), [])).rejects.toMatchObject({ code: 'protocol' });
+});
+
+test('a second broker on the same data directory is refused, the first goes on', async () => {
+  const config = configOf(temporaryDirectory(), []);
+  const first = await runBroker(config, new TestLog(), []);
+  await expect(runBroker(config, new TestLog(), [])).rejects.toMatchObject({ code: 'locked' });
+  expect(first.ready()).toEqual([]);
+  await first.stop();
+});
+
+test('a front end that hangs or fails while it stops keeps nothing else from being closed', async () => {
+  const log = new TestLog();
+  const hang = () => new Promise<void>(() => undefined);
+  const fail = () => Promise.reject(new Error('mine'));
+  const factories = [recorded('a', [], { drain: hang, close: hang }), recorded('b', [], { drain: fail })];
+  const config = configOf(temporaryDirectory(), [listener('a1', 'a'), listener('b1', 'b')]);
+  const broker: Broker = await runBroker(config, log, factories);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const stopped = broker.stop();
+  await vi.advanceTimersByTimeAsync(2000);
+  await vi.advanceTimersByTimeAsync(500);
+  vi.useRealTimers();
+  await stopped;
+  const incomplete = log.entries.filter(({ event }) => event === 'stop-incomplete');
+  expect(incomplete.map(({ fields }) => fields)).toEqual([
+    { what: 'drain b', error: new Error('mine') },
+    { what: 'drain a', limitMs: 2000 },
+    { what: 'a', limitMs: 500 },
+  ]);
+  await (await runBroker(configOf(config.dataDirectory, []), new TestLog(), [])).stop();
+});
