@@ -90,7 +90,7 @@ export class Connection {
       this.#lastActivityMs = this.#hub.clock.monotonic();
       this.#pump();
     });
-    socket.on('error', (error) => this.#log('kafka connection failed', { reason: error.message }));
+    socket.on('error', (error) => this.#log('kafka-connection-failed', { reason: error.message }));
     socket.on('close', () => this.#closed());
   }
 
@@ -110,7 +110,7 @@ export class Connection {
 
   /** Closes now, whatever is under way. */
   abort(reason: string): void {
-    this.#log('kafka connection closed', { reason });
+    this.#log('kafka-connection-closed', { reason });
     this.#isClosed = true;
     this.#socket.destroy();
   }
@@ -286,7 +286,7 @@ export class Connection {
 
   /** What is written already still goes out. */
   #hangUp(): void {
-    this.#log('kafka connection closed', { reason: 'a request that wants no answer failed' });
+    this.#log('kafka-connection-closed', { reason: 'a request that wants no answer failed' });
     this.#isClosed = true;
     this.#socket.destroySoon();
   }
@@ -294,7 +294,7 @@ export class Connection {
   #fail(reason: string): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#hub.log.warn('kafka connection refused', { ...this.#who(), reason });
+    this.#hub.log.warn('kafka-connection-closed', { ...this.#who(), reason });
     this.#socket.destroy();
   }
 
@@ -303,7 +303,7 @@ export class Connection {
       this.#fail(`${what}: ${error.message}`);
       return;
     }
-    if (!this.#isClosed) this.#hub.log.error('kafka request failed', { ...this.#who(), what, error });
+    if (!this.#isClosed) this.#hub.log.error('kafka-request-failed', { ...this.#who(), what, error });
     this.#isClosed = true;
     this.#socket.destroy();
   }

@@ -5,7 +5,7 @@ import { ERROR_CODES, type ErrorCode, RECORDS_ERROR_CODES } from './error-codes.
 import { RecordsError } from './records/errors.ts';
 
 export function unexpected(hub: Hub, what: string, error: unknown): ErrorCode {
-  hub.log.error('kafka request failed', { what, error });
+  hub.log.error('kafka-request-failed', { what, error });
   return ERROR_CODES.UNKNOWN_SERVER_ERROR;
 }
 

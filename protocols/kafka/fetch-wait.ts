@@ -96,7 +96,7 @@ class ByteWatch {
       const range = await partition.read({ offset, maxBytes: this.#missingBytes, upTo: this.#upTo });
       if (this.#isClosed) return;
       if (range.refused !== undefined) {
-        this.#hub.log.debug('fetch woken by a refusal', { topic: partition.topic, reason: range.message });
+        this.#hub.log.debug('kafka-fetch-refused', { topic: partition.topic, reason: range.message });
         this.#onEnough();
         return;
       }

@@ -64,7 +64,7 @@ class KafkaFrontEnd implements FrontEnd {
     server.maxConnections = connectionsMax;
     server.on('drop', (data) => {
       const remote = data?.remoteAddress;
-      this.#kafka.hub.log.warn('kafka connection refused', { listener: name, remote, reason: 'too many' });
+      this.#kafka.hub.log.warn('kafka-connection-refused', { listener: name, remote, reason: 'too many' });
     });
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -74,7 +74,7 @@ class KafkaFrontEnd implements FrontEnd {
       });
     });
     server.on('error', (error) =>
-      this.#kafka.hub.log.error('kafka listener failed', { listener: name, error }),
+      this.#kafka.hub.log.error('kafka-listener-failed', { listener: name, error }),
     );
     const address = server.address();
     // A TCP server that listens has an address of its own.

@@ -3,66 +3,79 @@
 import type { CoordinatorSettings } from './groups/coordinator.ts';
 import type { OffsetSettings } from './groups/offsets.ts';
 
-export interface KafkaSettings {
+export interface KafkaOptions {
   /** Longest request; a longer one closes its connection before anything is buffered. */
-  readonly requestBytesMax: number;
+  readonly requestBytesMax?: number;
   /** Requests of one connection that are taken and not answered; beyond it the socket is not read. */
-  readonly unansweredRequestsMax: number;
+  readonly unansweredRequestsMax?: number;
   /** Answers of one connection that its peer has not read; beyond it no further request is taken. */
-  readonly writeBacklogBytesMax: number;
+  readonly writeBacklogBytesMax?: number;
   /** Records of one connection that are appended and not acknowledged; beyond it no further request is taken. */
-  readonly heldBytesMax: number;
+  readonly heldBytesMax?: number;
   /** A connection without traffic and without a request under way is closed after this; 0 = never. */
-  readonly idleTimeoutMs: number;
+  readonly idleTimeoutMs?: number;
   /** Record data in one Fetch answer, whatever the client asks for; the first batch may be larger. */
-  readonly fetchBytesMax: number;
+  readonly fetchBytesMax?: number;
   /** Longest that a Fetch may wait. */
-  readonly fetchMaxWaitMs: number;
+  readonly fetchMaxWaitMs?: number;
   /** Records of one batch after decompression. */
+  readonly decompressedBytesMax?: number;
+  readonly groupMinSessionTimeoutMs?: number;
+  readonly groupMaxSessionTimeoutMs?: number;
+  /** How long a new group waits for more members. */
+  readonly groupInitialRebalanceDelayMs?: number;
+  /** Groups of this node. */
+  readonly groupsMax?: number;
+  /** Members of one group, those given an id and not joined yet included. */
+  readonly groupMembersMax?: number;
+  /** Longest text that may be kept with an offset. */
+  readonly offsetMetadataBytesMax?: number;
+  /** How long offsets outlive the last member of their group. */
+  readonly offsetsRetentionMs?: number;
+}
+
+export interface KafkaSettings {
+  readonly requestBytesMax: number;
+  readonly unansweredRequestsMax: number;
+  readonly writeBacklogBytesMax: number;
+  readonly heldBytesMax: number;
+  readonly idleTimeoutMs: number;
+  readonly fetchBytesMax: number;
+  readonly fetchMaxWaitMs: number;
   readonly decompressedBytesMax: number;
   readonly groups: CoordinatorSettings;
   readonly offsets: OffsetSettings;
 }
 
-export type KafkaOptions = Partial<Omit<KafkaSettings, 'groups' | 'offsets'>> & {
-  readonly groups?: Partial<CoordinatorSettings>;
-  readonly offsets?: Partial<OffsetSettings>;
-};
-
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 * KIBIBYTE;
 const MINUTE_MS = 60_000;
-
-const DEFAULTS: KafkaSettings = {
-  requestBytesMax: 100 * MEBIBYTE,
-  unansweredRequestsMax: 256,
-  writeBacklogBytesMax: 16 * MEBIBYTE,
-  heldBytesMax: 64 * MEBIBYTE,
-  idleTimeoutMs: 10 * MINUTE_MS,
-  fetchBytesMax: 16 * MEBIBYTE,
-  fetchMaxWaitMs: 5 * MINUTE_MS,
-  decompressedBytesMax: 64 * MEBIBYTE,
-  groups: {
-    minSessionTimeoutMs: 6_000,
-    maxSessionTimeoutMs: 30 * MINUTE_MS,
-    initialRebalanceDelayMs: 3_000,
-    membersMax: 1_000,
-    groupsMax: 10_000,
-    memberBytesMax: 256 * KIBIBYTE,
-    assignmentBytesMax: 4 * MEBIBYTE,
-  },
-  offsets: {
-    metadataBytesMax: 4_096,
-    retentionMs: 7 * 24 * 60 * MINUTE_MS,
-    retentionCheckMs: 10 * MINUTE_MS,
-  },
-};
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 export function kafkaSettings(options: KafkaOptions): KafkaSettings {
   return {
-    ...DEFAULTS,
-    ...options,
-    groups: { ...DEFAULTS.groups, ...options.groups },
-    offsets: { ...DEFAULTS.offsets, ...options.offsets },
+    requestBytesMax: options.requestBytesMax ?? 100 * MEBIBYTE,
+    unansweredRequestsMax: options.unansweredRequestsMax ?? 256,
+    writeBacklogBytesMax: options.writeBacklogBytesMax ?? 16 * MEBIBYTE,
+    heldBytesMax: options.heldBytesMax ?? 64 * MEBIBYTE,
+    idleTimeoutMs: options.idleTimeoutMs ?? 10 * MINUTE_MS,
+    fetchBytesMax: options.fetchBytesMax ?? 16 * MEBIBYTE,
+    fetchMaxWaitMs: options.fetchMaxWaitMs ?? 5 * MINUTE_MS,
+    decompressedBytesMax: options.decompressedBytesMax ?? 64 * MEBIBYTE,
+    groups: {
+      minSessionTimeoutMs: options.groupMinSessionTimeoutMs ?? 6_000,
+      maxSessionTimeoutMs: options.groupMaxSessionTimeoutMs ?? 30 * MINUTE_MS,
+      initialRebalanceDelayMs: options.groupInitialRebalanceDelayMs ?? 3_000,
+      membersMax: options.groupMembersMax ?? 1_000,
+      groupsMax: options.groupsMax ?? 10_000,
+      memberBytesMax: 256 * KIBIBYTE,
+      assignmentBytesMax: 4 * MEBIBYTE,
+      heldBytesMax: 256 * MEBIBYTE,
+    },
+    offsets: {
+      metadataBytesMax: options.offsetMetadataBytesMax ?? 4_096,
+      retentionMs: options.offsetsRetentionMs ?? 7 * DAY_MS,
+      retentionCheckMs: 10 * MINUTE_MS,
+    },
   };
 }

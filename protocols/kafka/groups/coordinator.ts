@@ -14,7 +14,7 @@ import {
   type TimerKey,
   type Turn,
 } from './effects.ts';
-import type { Group, JoinRequest } from './group.ts';
+import { type Group, heldBytesOf, type JoinRequest } from './group.ts';
 import { type GroupEntry, GroupStore, isUsed } from './group-store.ts';
 import { joinGroup } from './join.ts';
 import { heartbeat, type Leaver, leaveGroup, type MemberClaim } from './membership.ts';
@@ -27,6 +27,8 @@ export interface CoordinatorSettings extends GroupSettings {
   /** What one member may send as metadata, and one leader as the assignments of all. */
   readonly memberBytesMax: number;
   readonly assignmentBytesMax: number;
+  /** What all members of all groups may take together. */
+  readonly heldBytesMax: number;
 }
 
 const MEMBER_TIMER_PREFIX = 'member ';
@@ -39,6 +41,8 @@ export class GroupCoordinator {
   readonly #joins = new Map<number, (answer: JoinAnswer) => void>();
   readonly #syncs = new Map<number, (answer: SyncAnswer) => void>();
   #lastTicket = 0;
+  /** Of all groups together, as far as clients decide it. */
+  #heldBytes = 0;
   #isDraining = false;
 
   private constructor(hub: Hub, settings: CoordinatorSettings) {
@@ -78,6 +82,7 @@ export class GroupCoordinator {
       if (entry === undefined)
         return refuse(request.memberId === '' ? ERROR_CODES.POLICY_VIOLATION : ERROR_CODES.UNKNOWN_MEMBER_ID);
       this.#act(entry, (turn) => joinGroup(entry.group, request, this.#ticket(this.#joins, resolve), turn));
+      this.#count(entry);
     });
   }
 
@@ -91,7 +96,10 @@ export class GroupCoordinator {
       (sum, { name, metadata }) => sum + name.length + metadata.length,
       0,
     );
-    return memberBytes > memberBytesMax ? ERROR_CODES.MESSAGE_TOO_LARGE : ERROR_CODES.NONE;
+    if (memberBytes > memberBytesMax) return ERROR_CODES.MESSAGE_TOO_LARGE;
+    return this.#heldBytes + memberBytes > this.#settings.heldBytesMax
+      ? ERROR_CODES.GROUP_MAX_SIZE_REACHED
+      : ERROR_CODES.NONE;
   }
 
   sync(groupId: string, request: SyncRequest): Promise<SyncAnswer> {
@@ -133,7 +141,9 @@ export class GroupCoordinator {
     if (availability !== ERROR_CODES.NONE) return availability;
     const entry = this.#store.get(groupId);
     if (entry === undefined) return leavers.map(() => ERROR_CODES.UNKNOWN_MEMBER_ID);
-    return this.#act(entry, (turn) => leaveGroup(entry.group, leavers, turn));
+    const codes = this.#act(entry, (turn) => leaveGroup(entry.group, leavers, turn));
+    this.#count(entry);
+    return codes;
   }
 
   availability(groupId: string): ErrorCode {
@@ -143,7 +153,7 @@ export class GroupCoordinator {
   /** Undefined when there are as many groups as there may be. */
   create(groupId: string): GroupEntry | undefined {
     if (this.#store.size < this.#settings.groupsMax) return this.#store.create(groupId);
-    this.#hub.log.warn('group not made: too many groups', { group: groupId, max: this.#settings.groupsMax });
+    this.#hub.log.warn('group-not-created', { group: groupId, max: this.#settings.groupsMax });
     return undefined;
   }
 
@@ -185,6 +195,14 @@ export class GroupCoordinator {
     return result;
   }
 
+  /** After members may have come, gone or changed. */
+  #count(entry: GroupEntry): void {
+    const heldBytes = this.#store.get(entry.group.groupId) === entry ? heldBytesOf(entry.group) : 0;
+    this.#heldBytes += heldBytes - entry.heldBytes;
+    entry.heldBytes = heldBytes;
+  }
+
+  /** A group of which nothing is written and in which nobody is leaves nothing behind. */
   forgetIfUnused(entry: GroupEntry): void {
     if (!isUsed(entry) && this.#store.get(entry.group.groupId) === entry) this.#store.forget(entry);
   }
@@ -229,6 +247,7 @@ export class GroupCoordinator {
       if (code === ERROR_CODES.NONE) groupRecorded(group, record, purpose, turn);
       else groupNotRecorded(group, record, purpose, code, turn);
     });
+    this.#count(entry);
   }
 
   #setTimer(entry: GroupEntry, key: TimerKey, delayMs: number): void {
@@ -238,6 +257,7 @@ export class GroupCoordinator {
     const timer = this.#hub.clock.setTimer(delayMs, () => {
       timers.delete(key);
       this.#act(entry, (turn) => timerFired(entry.group, key, turn));
+      this.#count(entry);
     });
     timers.set(key, timer);
   }
@@ -253,11 +273,14 @@ export class GroupCoordinator {
     this.#act(entry, (turn) => {
       for (const member of entry.group.members.values()) startSession(member, turn);
     });
+    this.#count(entry);
   }
 
   #disown(entry: GroupEntry): void {
     for (const timer of this.#timers.get(entry)?.values() ?? []) timer.cancel();
     this.#timers.delete(entry);
+    this.#heldBytes -= entry.heldBytes;
+    entry.heldBytes = 0;
     const turn = this.#turn();
     const { group } = entry;
     for (const { ticket } of group.replacements.values())

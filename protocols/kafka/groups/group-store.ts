@@ -14,6 +14,8 @@ export interface GroupEntry {
   readonly group: Group;
   /** Records of the group that are being written: until they are applied the entry must stay. */
   recordsInFlight: number;
+  /** What the coordinator counts for its members. */
+  heldBytes: number;
   readonly statePartition: number;
   readonly offsets: Map<string, Map<number, CommittedOffset>>;
 }
@@ -88,7 +90,7 @@ export class GroupStore {
   async write(entry: GroupEntry, records: readonly StateRecord[]): Promise<ErrorCode> {
     const refused = await this.#opened().write(entry.statePartition, records);
     if (refused === undefined) return ERROR_CODES.NONE;
-    this.#hub.log.warn('group state not written', {
+    this.#hub.log.warn('group-state-not-written', {
       group: entry.group.groupId,
       refused: refused.refused,
       reason: refused.message,
@@ -106,6 +108,7 @@ export class GroupStore {
     const entry: GroupEntry = {
       group: createGroup(groupId, this.#hub.clock.now()),
       recordsInFlight: 0,
+      heldBytes: 0,
       statePartition,
       offsets: new Map(),
     };
@@ -116,7 +119,7 @@ export class GroupStore {
   #apply(partition: number, keyBytes: Buffer, value: Buffer | null): void {
     const key = decodeKey(keyBytes);
     if (key === undefined) {
-      this.#hub.log.warn('group state record of an unknown kind', { topic: OFFSETS_TOPIC, partition });
+      this.#hub.log.warn('group-state-unknown-record', { topic: OFFSETS_TOPIC, partition });
       return;
     }
     if (key.kind === 'group') this.#applyGroup(partition, key.groupId, value);
@@ -133,7 +136,7 @@ export class GroupStore {
     }
     const record = decodeGroup(value);
     if (record === undefined) {
-      this.#hub.log.error('group record not readable', { group: groupId, topic: OFFSETS_TOPIC });
+      this.#hub.log.error('group-state-unreadable', { group: groupId, topic: OFFSETS_TOPIC });
       return;
     }
     const { group } = entry ?? this.#createAt(groupId, statePartition);

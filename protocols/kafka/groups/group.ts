@@ -246,3 +246,16 @@ export function electJoinedLeader(group: Group): boolean {
   }
   return false;
 }
+
+/** A member's objects and maps, roughly. */
+const MEMBER_BYTES = 1024;
+
+/** About the memory that the members take. */
+export function heldBytesOf(group: Group): number {
+  let heldBytes = 0;
+  for (const { memberId, clientId, protocols, assignment } of group.members.values()) {
+    heldBytes += MEMBER_BYTES + memberId.length + clientId.length + assignment.length;
+    for (const { name, metadata } of protocols) heldBytes += name.length + metadata.length;
+  }
+  return heldBytes;
+}

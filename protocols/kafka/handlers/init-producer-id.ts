@@ -23,7 +23,7 @@ async function handleInitProducerId(
 ): Promise<InitProducerIdResponse> {
   const { hub } = call.kafka;
   if (request.transactionalId !== null) {
-    hub.log.warn('transactional producer refused', { transactionalId: request.transactionalId });
+    hub.log.warn('kafka-transactions-refused', { transactionalId: request.transactionalId });
     return refused(ERROR_CODES.INVALID_REQUEST);
   }
   if (!allows(call, 'write', 'cluster', hub.cluster.clusterId))

@@ -29,7 +29,7 @@ function handleLeaveGroup(request: LeaveGroupRequest, call: Call): LeaveGroupRes
   const codes = call.kafka.groups.leave(groupId, leavers);
   if (typeof codes === 'number') return { errorCode: codes };
   for (const { memberId, reason } of request.members)
-    call.kafka.hub.log.debug('kafka member leaves', { group: groupId, member: memberId, reason });
+    call.kafka.hub.log.debug('group-member-left', { group: groupId, member: memberId, reason });
   if (!isList) return { errorCode: codes[0] ?? ERROR_CODES.NONE };
   return { errorCode: ERROR_CODES.NONE, members: membersOf(leavers, codes) };
 }
