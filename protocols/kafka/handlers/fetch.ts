@@ -1,5 +1,6 @@
-// Fetch (key 1), versions 4–12. Stored records are encoded to uncompressed v2 batches when the answer is written;
-// while a Fetch waits it holds nothing but its request. Errors answer at once (KIP-74 sizes, KIP-320 epochs).
+// Fetch (key 1), versions 4–13; 13 names topics by id (KIP-516), and @platformatic/kafka cannot fetch without it.
+// Stored records are encoded to uncompressed v2 batches when the answer is written; while a Fetch waits it holds
+// nothing but its request. Errors answer at once (KIP-74 sizes, KIP-320 epochs).
 //
 // Sessions (KIP-227) are refused kindly: every answer has session id 0, so clients send full requests.
 // Left out: replicas, rack-aware reads, aborted transactions (there are none).
@@ -13,14 +14,17 @@ import { FetchRequest, FetchResponse } from '../messages/fetch.ts';
 import { encodeBatches } from '../record-mapping.ts';
 
 const READ_COMMITTED = 1;
+const BY_ID_VERSION_MIN = 13;
 const NO_RECORDS = Buffer.alloc(0);
 
-type PartitionRequest = FetchRequest['topics'][number]['partitions'][number];
+const IDS_SINCE_VERSION = 13;
+
+type TopicRequest = FetchRequest['topics'][number];
+type PartitionRequest = TopicRequest['partitions'][number];
 type PartitionAnswer = FetchResponse['responses'][number]['partitions'][number];
 
 /** One partition of the request and what was read of it. */
 interface Item {
-  readonly topic: string;
   readonly request: PartitionRequest;
   /** Undefined with an error code. */
   partition: Partition | undefined;
@@ -40,7 +44,7 @@ export const fetch = defineApi({
   key: 1,
   name: 'Fetch',
   min: 4,
-  max: 12,
+  max: 13,
   request: FetchRequest,
   response: FetchResponse,
   handle: handleFetch,
@@ -49,9 +53,10 @@ export const fetch = defineApi({
 function handleFetch(request: FetchRequest, call: Call): FetchResponse | Later<FetchResponse> {
   if (request.sessionId !== 0 && request.sessionEpoch > 0)
     return { errorCode: ERROR_CODES.FETCH_SESSION_ID_NOT_FOUND, responses: [] };
-  const items = request.topics.flatMap(({ topic, partitions }) =>
-    partitions.map((partition) => itemOf(call, topic, partition)),
-  );
+  const items = request.topics.flatMap((topic) => {
+    const name = nameOf(call, topic);
+    return topic.partitions.map((partition) => itemOf(call, name, partition));
+  });
   const bytesMax = Math.max(0, Math.min(request.maxBytes, call.kafka.settings.fetchBytesMax));
   const upTo = request.isolationLevel === READ_COMMITTED ? 'lastStable' : 'highWatermark';
   return new Later(runFetch({ request, call, upTo, bytesMax, items }));
@@ -74,10 +79,18 @@ async function runFetch(fetch: Fetch): Promise<() => FetchResponse> {
   return () => respond(fetch);
 }
 
-function itemOf(call: Call, topic: string, request: PartitionRequest): Item {
-  const partition = call.kafka.hub.topics.partition(topic, request.partition);
-  const item: Item = { topic, request, partition, errorCode: ERROR_CODES.NONE, range: undefined };
-  if (!allows(call, 'read', 'topic', topic)) item.errorCode = ERROR_CODES.TOPIC_AUTHORIZATION_FAILED;
+/** Undefined when no topic has the id asked for. */
+function nameOf(call: Call, { topic, topicId }: TopicRequest): string | undefined {
+  return call.version >= IDS_SINCE_VERSION ? call.kafka.hub.topics.getById(topicId)?.name : topic;
+}
+
+/** @param topic undefined = an id that no topic has. */
+function itemOf(call: Call, topic: string | undefined, request: PartitionRequest): Item {
+  const partition =
+    topic === undefined ? undefined : call.kafka.hub.topics.partition(topic, request.partition);
+  const item: Item = { request, partition, errorCode: ERROR_CODES.NONE, range: undefined };
+  if (topic === undefined) item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_ID;
+  else if (!allows(call, 'read', 'topic', topic)) item.errorCode = ERROR_CODES.TOPIC_AUTHORIZATION_FAILED;
   else if (partition === undefined) item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
   else item.errorCode = leaderEpochFault(partition, request.currentLeaderEpoch);
   return item;
@@ -105,7 +118,10 @@ async function readItem(fetch: Fetch, item: Item, bytesLeft: number, hasBytes: b
   item.range = undefined;
   if (partition === undefined) return;
   if (partition.deleted) {
-    item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
+    item.errorCode =
+      fetch.call.version >= IDS_SINCE_VERSION
+        ? ERROR_CODES.UNKNOWN_TOPIC_ID
+        : ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
     return;
   }
   const offset = request.fetchOffset;
@@ -127,8 +143,9 @@ function respond(fetch: Fetch): FetchResponse {
   encoder.reset();
   let next = 0;
   let encodedBytes = 0;
-  const responses = fetch.request.topics.map(({ topic, partitions }) => ({
+  const responses = fetch.request.topics.map(({ topic, topicId, partitions }) => ({
     topic,
+    topicId,
     partitions: partitions.map((): PartitionAnswer => {
       const item = fetch.items[next++] as Item; // one item per partition, in order
       if (item.errorCode !== ERROR_CODES.NONE || item.partition === undefined) return refused(item);
