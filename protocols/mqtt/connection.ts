@@ -313,8 +313,8 @@ export class Connection implements Client {
     const { clients, dispatchers } = this.context;
     // Another connection may have taken the identifier already.
     if (clients.get(session.clientId) === this) clients.delete(session.clientId);
-    session.lag?.close();
-    for (const filter of [...session.subscriptions.keys()]) dispatchers.unsubscribe(session, filter);
+    session.close();
+    dispatchers.forget(session);
     this.publishes?.close();
     if (this.#will !== undefined) this.context.publishWill(session, this.#will);
     this.#will = undefined;

@@ -9,7 +9,7 @@ import type { RecordReader } from './record-reader.ts';
 import type { KafkaTopicName } from './record-topic.ts';
 import { kafkaTopicName } from './record-topic.ts';
 import type { Session, SessionSubscription } from './session.ts';
-import { hasBegun } from './session-subscription.ts';
+import { hasBegun, matchesFilter } from './session-subscription.ts';
 import type { SubscriptionTree } from './subscription-tree.ts';
 
 export interface DispatcherOptions {
@@ -18,6 +18,8 @@ export interface DispatcherOptions {
   readonly reader: RecordReader;
   readonly counters: MqttCounters;
   readonly followBytesMax: number;
+  /** The last subscription that had ended has got what was for it. */
+  onSettled(): void;
 }
 
 export class Dispatcher implements LogSource {
@@ -27,11 +29,13 @@ export class Dispatcher implements LogSource {
   readonly #tree: SubscriptionTree<SessionSubscription>;
   readonly #reader: RecordReader;
   readonly #counters: MqttCounters;
+  readonly #onSettled: () => void;
   readonly #followed: Followed;
   #position: number;
-  /** Below this offset, some subscription does not get what it matches: it began later. */
-  #startsEnd = 0;
-  #young: SessionSubscription[] = [];
+  /** Below this offset the tree does not tell who gets a record: a subscription began later, or has ended since. */
+  #unsettledEnd = 0;
+  #begun: SessionSubscription[] = [];
+  #ended: { readonly subscription: SessionSubscription; readonly end: number }[] = [];
   #closed = false;
 
   /** @param fromOffset of the first record that is sent. */
@@ -42,6 +46,7 @@ export class Dispatcher implements LogSource {
     this.#tree = options.tree;
     this.#reader = options.reader;
     this.#counters = options.counters;
+    this.#onSettled = options.onSettled;
     this.#position = fromOffset;
     this.#followed = options.hub.follow(partition, {
       fromOffset,
@@ -74,8 +79,24 @@ export class Dispatcher implements LogSource {
     const isBehind = subscription.subscriber.lag?.covers(this) === true;
     if (start <= this.#position && !isBehind) return;
     subscription.starts.set(this, start);
-    this.#startsEnd = Math.max(this.#startsEnd, start);
-    this.#young.push(subscription);
+    this.#begun.push(subscription);
+    this.#unsettledEnd = Math.max(this.#unsettledEnd, start);
+  }
+
+  /**
+   * A subscription has ended: what was published until now is still for it, so that a client that publishes and then
+   * unsubscribes sees its packets take effect in their order.
+   */
+  end(subscription: SessionSubscription): void {
+    const end = this.partition.logEndOffset;
+    if (end <= this.#position) return;
+    this.#ended.push({ subscription, end });
+    this.#unsettledEnd = Math.max(this.#unsettledEnd, end);
+  }
+
+  /** Whether a subscription that is no longer in the tree still waits for something. */
+  get hasEnding(): boolean {
+    return this.#ended.length > 0;
   }
 
   #dispatch(range: RecordRange): void {
@@ -89,7 +110,7 @@ export class Dispatcher implements LogSource {
       // Also when the rest of a range cannot be read: it could not be read again either.
       this.#position = range.nextOffset;
     }
-    if (this.#young.length > 0 && this.#position >= this.#startsEnd) this.#forgetStarts();
+    if (this.#unsettledEnd > 0 && this.#position >= this.#unsettledEnd) this.#settle();
   }
 
   /** One record's fault is that record's: those behind it go on. */
@@ -102,20 +123,25 @@ export class Dispatcher implements LogSource {
     }
   }
 
-  #forgetStarts(): void {
-    for (const subscription of this.#young) {
+  /** From here on the tree tells everything. */
+  #settle(): void {
+    for (const subscription of this.#begun) {
       // A session that is behind still needs it; it forgets it itself.
       if (!subscription.subscriber.lag?.covers(this)) subscription.starts.delete(this);
     }
-    this.#young = [];
+    this.#begun = [];
+    this.#unsettledEnd = 0;
+    if (this.#ended.length === 0) return;
+    this.#ended = [];
+    this.#onSettled();
   }
 
   #send(): void {
     const reader = this.#reader;
     const match = reader.match(this);
-    if (match.deliveries.length === 0) return;
     const offset = reader.offset;
-    const deliveries = offset < this.#startsEnd ? this.#deliveriesAt(match.topic, offset) : match.deliveries;
+    const deliveries =
+      offset < this.#unsettledEnd ? this.#deliveriesAt(match.topic, offset) : match.deliveries;
     if (deliveries.length === 0 || !reader.read(match)) return;
     reader.message.isShared = deliveries.length > 1;
     for (let index = 0; index < deliveries.length; index++) this.#sendTo(deliveries[index]!, offset);
@@ -127,11 +153,16 @@ export class Dispatcher implements LogSource {
     if (!this.#reader.deliver(session, delivery)) session.lag?.begin(this, offset);
   }
 
-  /** The slow way, while a subscription is younger than the record. */
+  /** The slow way, while a subscription is younger than the record, or has ended since. */
   #deliveriesAt(topic: string, offset: number): readonly Delivery<Session>[] {
-    return mergeSubscriptions(
-      this.#tree.match(topic).filter((subscription) => hasBegun(subscription, this, offset)),
-    );
+    const begun = this.#tree.match(topic).filter((subscription) => hasBegun(subscription, this, offset));
+    const ended = this.#ended
+      .filter(
+        ({ subscription, end }) =>
+          offset < end && hasBegun(subscription, this, offset) && matchesFilter(subscription.filter, topic),
+      )
+      .map(({ subscription }) => subscription);
+    return mergeSubscriptions([...begun, ...ended]);
   }
 
   #skip(fromOffset: number, toOffset: number): void {

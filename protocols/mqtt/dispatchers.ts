@@ -13,8 +13,8 @@ export class Dispatchers {
   readonly #stopListening: () => void;
   #running = false;
 
-  constructor(options: DispatcherOptions) {
-    this.#options = options;
+  constructor(options: Omit<DispatcherOptions, 'onSettled'>) {
+    this.#options = { ...options, onSettled: () => this.#stopIfIdle() };
     this.#stopListening = options.hub.topics.onChange(({ kind, topic }) => {
       if (kind === 'deleted') this.#stopTopic(topic);
       else if (this.#running) this.#startNewTopic(topic);
@@ -32,12 +32,22 @@ export class Dispatchers {
     this.#options.tree.set(added);
   }
 
-  /** Whether there was one. */
+  /** @returns whether there was one. */
   unsubscribe(session: Session, filter: string): boolean {
-    const existed = session.subscriptions.delete(filter);
+    const subscription = session.subscriptions.get(filter);
+    if (subscription === undefined) return false;
+    session.subscriptions.delete(filter);
     this.#options.tree.delete(filter, session);
-    if (this.#options.tree.size === 0) this.#stop();
-    return existed;
+    for (const dispatcher of this.#dispatchers.values()) dispatcher.end(subscription);
+    this.#stopIfIdle();
+    return true;
+  }
+
+  /** The session is gone: nothing is for it any more. */
+  forget(session: Session): void {
+    for (const filter of session.subscriptions.keys()) this.#options.tree.delete(filter, session);
+    session.subscriptions.clear();
+    this.#stopIfIdle();
   }
 
   close(): void {
@@ -51,6 +61,12 @@ export class Dispatchers {
       if (topic.internal) continue;
       for (const partition of topic.partitions) this.#add(partition, partition.lastStableOffset);
     }
+  }
+
+  #stopIfIdle(): void {
+    if (!this.#running || this.#options.tree.size > 0) return;
+    for (const dispatcher of this.#dispatchers.values()) if (dispatcher.hasEnding) return;
+    this.#stop();
   }
 
   #stop(): void {

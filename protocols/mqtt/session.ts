@@ -11,13 +11,10 @@ import type { MessageView } from './message-view.ts';
 import type { Output } from './output.ts';
 import { ACKNOWLEDGEMENT, acknowledgementLength, writeAcknowledgement } from './packets/acknowledgement.ts';
 import type { QoS, Version } from './packets/publish.ts';
-import { REMAINING_LENGTH_MAX } from './packets/publish.ts';
+import { REMAINING_LENGTH_MAX, variableByteIntegerLength } from './packets/publish.ts';
 import { publishRemainingLength, writePublishHead } from './packets/publish-writer.ts';
 import { isFailure, REASON } from './reason-codes.ts';
 import type { Subscription } from './subscription-tree.ts';
-
-/** Fixed header: first byte and at most four of remaining length. */
-const HEADER_BYTES_MAX = 5;
 
 /** What the server waits for, per packet identifier on its way to the client. */
 const AWAIT = { PUBACK: 1, PUBREC: 2, PUBCOMP: 3 } as const;
@@ -69,6 +66,7 @@ export class Session {
   readonly #outputBytesMax: number;
   readonly #inflight = new Map<number, Awaiting>();
   #lastPacketId = 0;
+  #closed = false;
 
   constructor(options: SessionOptions) {
     this.clientId = options.clientId;
@@ -98,11 +96,18 @@ export class Session {
     return this.#access.allows(this.principal, 'read', 'topic', kafkaTopic);
   }
 
+  /** Nothing is sent any more. */
+  close(): void {
+    this.#closed = true;
+    this.lag?.close();
+  }
+
   /**
    * Sends a message, or drops it where the protocol lets it.
    * @returns false when it cannot be taken now and must not be lost: nothing was sent.
    */
   deliver(message: MessageView, delivery: Delivery<Session>): boolean {
+    if (this.#closed) return true;
     const qos = Math.min(message.qos, delivery.qos) as QoS; // one of the two
     if (qos > 0 && this.#inflight.size >= this.#inflightMax) return false;
     if (this.#output.pendingBytes > this.#outputBytesMax) {
@@ -112,7 +117,7 @@ export class Session {
     }
     const retain = message.retain && delivery.retainAsPublished;
     const length = publishRemainingLength(message, this.version, qos, delivery.identifiers);
-    if (length > REMAINING_LENGTH_MAX || length + HEADER_BYTES_MAX > this.#packetBytesMax) {
+    if (length > REMAINING_LENGTH_MAX || packetLength(length) > this.#packetBytesMax) {
       // As if sending had been completed [MQTT-3.1.2-25].
       this.#counters.droppedTooLarge++;
       return true;
@@ -139,7 +144,7 @@ export class Session {
     const payloadLength = payloadEnd - payloadStart;
     const isLarge = payloadLength > COPY_BYTES_MAX;
     const output = this.#output;
-    const start = output.reserve(HEADER_BYTES_MAX + length - (isLarge ? payloadLength : 0));
+    const start = output.reserve(packetLength(length) - (isLarge ? payloadLength : 0));
     const bytes = output.bytes;
     const at = writePublishHead(
       bytes,
@@ -230,4 +235,9 @@ export class Session {
     this.#inflight.delete(packetId);
     if (this.lag !== undefined && this.hasRoom) this.lag.resume();
   }
+}
+
+/** A packet of so much remaining length, with its fixed header. */
+function packetLength(remainingLength: number): number {
+  return 1 + variableByteIntegerLength(remainingLength) + remainingLength;
 }

@@ -99,6 +99,7 @@ function accept(client: Client, callbacks: PublishCallbacks, packet: ConnectPack
   client.accept(newSession(client, callbacks, packet, clientId));
 }
 
+/** Topic Alias Maximum is left out: absent means 0 (section 3.2.2.3.8), and a small client gets a small CONNACK. */
 function capabilities(context: Context, packet: ConnectPacket, clientId: string): ConnackProperties {
   const { options } = context;
   const { keepAliveMaxSeconds } = effectiveKeepAlive(context, packet);
@@ -106,7 +107,6 @@ function capabilities(context: Context, packet: ConnectPacket, clientId: string)
     receiveMaximum: options.receiveMaximum,
     retainAvailable: false,
     maximumPacketSize: options.packetBytesMax,
-    topicAliasMaximum: 0,
     sharedSubscriptionAvailable: false,
     ...(packet.sessionExpirySeconds > 0 ? { sessionExpiryInterval: 0 } : {}),
     ...(packet.clientId === '' ? { assignedClientIdentifier: clientId } : {}),

@@ -28,9 +28,9 @@ export const publishHandler: PacketHandler = {
   handle(client, firstByte, bytes, start, end) {
     const { version } = client.session;
     readPublish(bounds, firstByte, bytes, start, end, version);
+    const route = client.context.routes.find(bytes, bounds.topicStart, bounds.topicEnd);
     if (version === 5) readV5(bytes);
     if (bounds.qos === 2 && isRepeated(client)) return undefined;
-    const route = client.context.routes.find(bytes, bounds.topicStart, bounds.topicEnd);
     const refusal = route.refusal || (mayWrite(client, route) ? 0 : REASON.NOT_AUTHORIZED);
     if (refusal !== 0) return refuse(client, refusal, `nobody publishes to ${route.kafkaTopic}`);
     const partition = route.partition();

@@ -13,7 +13,6 @@ export interface ConnackProperties {
   readonly retainAvailable?: boolean;
   readonly maximumPacketSize?: number;
   readonly assignedClientIdentifier?: string;
-  readonly topicAliasMaximum?: number;
   readonly reasonString?: string;
   readonly sharedSubscriptionAvailable?: boolean;
   readonly serverKeepAlive?: number;
