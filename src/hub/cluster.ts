@@ -2,7 +2,7 @@
 // change and the questions do not.
 import type { Cluster, Endpoint, Node } from '../../protocols/port.ts';
 import { partitionOfKey } from './murmur2.ts';
-import type { ProducerIds } from './producer-ids.ts';
+import type { NumberBlocks } from './number-blocks.ts';
 import type { HubTopics } from './topics.ts';
 
 /** Whoever leads the partition of an id in this topic coordinates it. */
@@ -19,7 +19,7 @@ export interface ClusterOptions {
   readonly nodeId: number;
   readonly rack: string | undefined;
   readonly topics: HubTopics;
-  readonly producerIds: ProducerIds;
+  readonly producerIds: NumberBlocks;
   /** Listener name → what this node's clients are told to connect to. */
   readonly advertised: ReadonlyMap<string, Endpoint>;
 }

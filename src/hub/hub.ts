@@ -21,9 +21,10 @@ import type { DeclaredTopic, TopicDefaults } from '../config/broker-config.ts';
 import { ALLOW_ALL } from './access.ts';
 import { OneNodeCluster } from './cluster.ts';
 import { Follower, type FollowOptions } from './follower.ts';
+import { PRODUCER_ID_BLOCK } from './limits.ts';
 import { partitionOfKey } from './murmur2.ts';
+import { NumberBlocks } from './number-blocks.ts';
 import { HubPartition } from './partition.ts';
-import { ProducerIds } from './producer-ids.ts';
 import { type HubStateTable, openStateTable } from './state-tables.ts';
 import { checkTopicConfig } from './topic-configs.ts';
 import { TopicStore } from './topic-store.ts';
@@ -69,7 +70,7 @@ export async function openHub(options: HubOptions): Promise<LocalHub> {
     nodeId,
     rack: options.rack,
     topics,
-    producerIds: new ProducerIds(metaStore),
+    producerIds: new NumberBlocks(metaStore, 'producer-id', PRODUCER_ID_BLOCK),
     advertised: options.advertised,
   });
   return new LocalHub({ topics, cluster, clock, random, log, statePartitions: defaults.statePartitions });

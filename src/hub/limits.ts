@@ -9,8 +9,9 @@ export const PARTITIONS_MAX = 200_000;
 /** Partitions that are opened at the same time: enough to keep the disk busy, few enough to keep memory small. */
 export const OPENING_MAX = 32;
 
-/** Producer ids taken from the MetaStore at a time; a restart loses what is left of a block. */
+/** Numbers taken from the MetaStore at a time. Log ids are u32, which lasts for 16 million restarts of these. */
 export const PRODUCER_ID_BLOCK = 1000;
+export const LOG_ID_BLOCK = 256;
 
 /** Stored bytes that a follower is handed at once unless it asks for less or more. */
 export const FOLLOW_BYTES = 1024 * 1024;

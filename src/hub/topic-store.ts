@@ -3,7 +3,8 @@
 import type { TopicError } from '../../protocols/port.ts';
 import { type LogStore, type MetaStore, StorageError, type TransactResult } from '../../storage/index.ts';
 import { forEachConcurrently } from './concurrently.ts';
-import { OPENING_MAX } from './limits.ts';
+import { LOG_ID_BLOCK, OPENING_MAX } from './limits.ts';
+import { NumberBlocks } from './number-blocks.ts';
 import type { HubPartition } from './partition.ts';
 import { type HubTopic, makeTopic, type TopicSurroundings } from './topic.ts';
 import {
@@ -17,8 +18,6 @@ import {
   type TopicRecord,
   topicKeyOf,
 } from './topic-records.ts';
-
-const LOG_ID_COUNTER = 'log-id';
 
 export interface TopicStoreOptions extends TopicSurroundings {
   readonly metaStore: MetaStore;
@@ -34,9 +33,11 @@ interface StoredLeaders {
 
 export class TopicStore {
   readonly #options: TopicStoreOptions;
+  readonly #logIds: NumberBlocks;
 
   constructor(options: TopicStoreOptions) {
     this.#options = options;
+    this.#logIds = new NumberBlocks(options.metaStore, 'log-id', LOG_ID_BLOCK);
   }
 
   /**
@@ -113,10 +114,9 @@ export class TopicStore {
     return record?.state === 'deleting' ? record : undefined;
   }
 
-  /** As many log ids that no partition ever had. Throws StorageError. */
-  async allocateLogIds(count: number): Promise<readonly number[]> {
-    const first = await this.#options.metaStore.allocate(LOG_ID_COUNTER, count);
-    return Array.from({ length: count }, (_, index) => first + index);
+  /** As many log ids that no partition ever had. Rejects with StorageError. */
+  allocateLogIds(count: number): Promise<readonly number[]> {
+    return this.#logIds.allocateMany(count);
   }
 
   async #raiseEpochs(stored: readonly StoredTopic[]): Promise<readonly HubTopic[]> {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Endpoint } from '../../../protocols/port.ts';
 import { OneNodeCluster } from '../../../src/hub/cluster.ts';
-import { ProducerIds } from '../../../src/hub/producer-ids.ts';
+import { NumberBlocks } from '../../../src/hub/number-blocks.ts';
 import type { MetaStore } from '../../../storage/index.ts';
 import { copyAsIfKilled, createTopic, openTestHub, temporaryDirectory } from './hub-fixture.ts';
 
@@ -25,7 +25,7 @@ test('a listener has the endpoint that it advertises, else none', async () => {
     nodeId: 3,
     rack: 'a',
     topics: hub.topics,
-    producerIds: new ProducerIds(metaStore),
+    producerIds: new NumberBlocks(metaStore, 'producer-id', 10),
     advertised: new Map([['outside', endpoint]]),
   });
   expect(cluster.endpoint(3, 'outside')).toEqual(endpoint);
@@ -51,9 +51,9 @@ test('an allocation that fails is an error for who asked, and the next one tries
     if (failing) throw new Error('no');
     return 5000;
   };
-  const producerIds = new ProducerIds({ allocate } as MetaStore); // it uses nothing else
-  const failed = await Promise.allSettled([producerIds.allocate(), producerIds.allocate()]);
+  const blocks = new NumberBlocks({ allocate } as MetaStore, 'n', 2); // it uses nothing else
+  const failed = await Promise.allSettled([blocks.allocate(), blocks.allocate()]);
   expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   failing = false;
-  expect(await Promise.all([producerIds.allocate(), producerIds.allocate()])).toEqual([5000, 5001]);
+  expect(await Promise.all([blocks.allocate(), blocks.allocate()])).toEqual([5000, 5001]);
 });
