@@ -35,7 +35,7 @@ export const ListOffsetsResponse = message(
         errorCode: int16(),
         timestamp: int64({ default: -1 }),
         offset: int64({ default: -1 }),
-        leaderEpoch: int32({ versions: '4+', default: -1 }),
+        leaderEpoch: int32({ versions: '4+', default: -1, ignorable: true }),
       }),
     }),
   },
