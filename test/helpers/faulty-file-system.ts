@@ -1,0 +1,309 @@
+// A file system in memory that forgets what a real one may forget. Bytes are durable after `datasync` of their file,
+// names after `syncDirectory` of their directory; `crash` drops the rest, or keeps any part of it, sector by sector.
+// Faults are armed one at a time: the next write is short or fails, the next flush fails or hangs.
+//
+// After a flush that failed the bytes stay readable and a later flush succeeds, but they never become durable: so do
+// the page caches of real systems.
+import { dirname } from 'node:path';
+import type { FileStatus, FileSystem, OpenFile, OpenMode } from '../../storage/file-system.ts';
+
+const SECTOR_BYTES = 512;
+
+/** Uniform in [0, 1). */
+export type RandomSource = () => number;
+
+/** A small generator with a 32-bit seed (mulberry32), so that a run can be repeated. */
+export function seededRandom(seed: number): RandomSource {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+interface PendingBytes {
+  readonly position: number;
+  readonly bytes: Buffer;
+}
+
+class Inode {
+  readonly isDirectory: boolean;
+  current: Buffer = Buffer.alloc(0);
+  durable: Buffer = Buffer.alloc(0);
+  /** In order; a number is a truncation to that size. */
+  pending: (PendingBytes | number)[] = [];
+
+  constructor(isDirectory: boolean) {
+    this.isDirectory = isDirectory;
+  }
+}
+
+interface PendingName {
+  readonly directories: readonly string[];
+  apply(names: Map<string, Inode>): void;
+}
+
+export type Fault =
+  | { readonly kind: 'write-fails'; readonly code: string; readonly afterBytes: number }
+  | { readonly kind: 'datasync-fails' }
+  | { readonly kind: 'datasync-hangs' }
+  | { readonly kind: 'read-fails' };
+
+export class FaultyFileSystem implements FileSystem {
+  #names = new Map<string, Inode>();
+  #durableNames = new Map<string, Inode>();
+  #pendingNames: PendingName[] = [];
+  /** Files opened before a crash are dead. */
+  #generation = 0;
+  #fault: Fault | undefined;
+  readonly #matches: (path: string) => boolean = (path) => path.endsWith('.log');
+  readonly #hanging: (() => void)[] = [];
+  bytesRead = 0;
+
+  constructor(directories: readonly string[]) {
+    for (const directory of directories) {
+      const inode = new Inode(true);
+      this.#names.set(directory, inode);
+      this.#durableNames.set(directory, inode);
+    }
+  }
+
+  /** Arms a fault for the next operation of its kind on a segment file. */
+  arm(fault: Fault | undefined): void {
+    this.#fault = fault;
+  }
+
+  get isArmed(): boolean {
+    return this.#fault !== undefined;
+  }
+
+  /** Lets flushes that hang come back. */
+  releaseHanging(): void {
+    for (const release of this.#hanging.splice(0)) release();
+  }
+
+  /**
+   * The machine stops. `keep` says how much of what was not durable has reached the disk by itself: nothing,
+   * everything, or any part of it, down to single sectors.
+   */
+  crash(keep: 'nothing' | 'everything' | 'anything', random: RandomSource): void {
+    this.#generation++;
+    this.#fault = undefined;
+    const keeps = (): boolean => keep === 'everything' || (keep === 'anything' && random() < 0.5);
+    for (const operation of this.#pendingNames) {
+      if (keeps()) operation.apply(this.#durableNames);
+    }
+    this.#pendingNames = [];
+    this.#names = new Map(this.#durableNames);
+    for (const path of [...this.#names.keys()].sort()) {
+      // A file in a directory that is not there is not there.
+      const parent = dirname(path);
+      if (parent !== path && parent !== '/' && !this.#names.has(parent)) this.#names.delete(path);
+    }
+    this.#durableNames = new Map(this.#names);
+    for (const inode of new Set(this.#names.values())) {
+      for (const write of inode.pending) {
+        if (typeof write === 'number') {
+          if (keeps()) inode.durable = resized(inode.durable, write);
+        } else if (keep === 'everything') {
+          inode.durable = written(inode.durable, write.position, write.bytes);
+        } else if (keep === 'anything') {
+          inode.durable = tornWrite(inode.durable, write, random);
+        }
+      }
+      inode.pending = [];
+      inode.current = Buffer.from(inode.durable);
+    }
+  }
+
+  /** The bytes of a file, to look at or to change behind everybody's back. */
+  bytesOf(path: string): Buffer {
+    return this.#get(path).current;
+  }
+
+  overwrite(path: string, bytes: Buffer): void {
+    const inode = this.#get(path);
+    inode.current = Buffer.from(bytes);
+    inode.durable = Buffer.from(bytes);
+    inode.pending = [];
+  }
+
+  paths(): string[] {
+    return [...this.#names.keys()].sort();
+  }
+
+  async open(path: string, mode: OpenMode): Promise<OpenFile> {
+    let inode = this.#names.get(path);
+    if (mode === 'create') {
+      if (inode !== undefined) throw failure('EEXIST', path);
+      const parent = this.#names.get(dirname(path));
+      if (parent === undefined) throw failure('ENOENT', path);
+      inode = new Inode(false);
+      this.#name([dirname(path)], (names) => names.set(path, inode as Inode)); // assigned on the line before
+    }
+    if (inode === undefined) throw failure('ENOENT', path);
+    return this.#file(path, inode);
+  }
+
+  async readFile(path: string): Promise<Buffer> {
+    const inode = this.#get(path);
+    this.bytesRead += inode.current.length;
+    return Buffer.from(inode.current);
+  }
+
+  async readdir(path: string): Promise<readonly string[]> {
+    this.#get(path);
+    return [...this.#names.keys()]
+      .filter((each) => dirname(each) === path)
+      .map((each) => each.slice(path.length + 1));
+  }
+
+  async stat(path: string): Promise<FileStatus> {
+    const inode = this.#get(path);
+    return { size: inode.current.length, isDirectory: inode.isDirectory };
+  }
+
+  async mkdir(path: string): Promise<void> {
+    if (this.#names.has(path)) throw failure('EEXIST', path);
+    this.#get(dirname(path));
+    const inode = new Inode(true);
+    this.#name([dirname(path)], (names) => names.set(path, inode));
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    this.#get(from);
+    this.#name([dirname(from), dirname(to)], (names) => {
+      for (const [path, inode] of [...names]) {
+        if (path !== from && !path.startsWith(`${from}/`)) continue;
+        names.delete(path);
+        names.set(to + path.slice(from.length), inode);
+      }
+    });
+  }
+
+  async unlink(path: string): Promise<void> {
+    this.#get(path);
+    this.#name([dirname(path)], (names) => names.delete(path));
+  }
+
+  async removeTree(path: string): Promise<void> {
+    for (const each of this.paths()) {
+      if (each === path || each.startsWith(`${path}/`)) await this.unlink(each);
+    }
+  }
+
+  async syncDirectory(path: string): Promise<void> {
+    this.#get(path);
+    this.#pendingNames = this.#pendingNames.filter((operation) => {
+      if (!operation.directories.includes(path)) return true;
+      operation.apply(this.#durableNames);
+      return false;
+    });
+  }
+
+  async checkWritable(path: string): Promise<void> {
+    this.#get(path);
+  }
+
+  #name(directories: readonly string[], apply: (names: Map<string, Inode>) => unknown): void {
+    const operation = { directories, apply: (names: Map<string, Inode>) => void apply(names) };
+    operation.apply(this.#names);
+    this.#pendingNames.push(operation);
+  }
+
+  #get(path: string): Inode {
+    const inode = this.#names.get(path);
+    if (inode === undefined) throw failure('ENOENT', path);
+    return inode;
+  }
+
+  #take<Kind extends Fault['kind']>(path: string, kind: Kind): Extract<Fault, { kind: Kind }> | undefined {
+    const fault = this.#fault;
+    if (fault?.kind !== kind || !this.#matches(path)) return undefined;
+    this.#fault = undefined;
+    return fault as Extract<Fault, { kind: Kind }>; // its kind was compared
+  }
+
+  #file(path: string, inode: Inode): OpenFile {
+    const generation = this.#generation;
+    /** An operation of a process that is no more neither ends nor does anything. */
+    const alive = async (): Promise<void> => {
+      // As with a real file, nothing is done before the caller has gone on.
+      await undefined;
+      if (generation !== this.#generation) await new Promise(() => {});
+    };
+    return {
+      read: async (into, at, length, position) => {
+        await alive();
+        if (this.#take(path, 'read-fails')) throw failure('EIO', path);
+        const bytes = inode.current.subarray(position, position + length);
+        bytes.copy(into, at);
+        this.bytesRead += bytes.length;
+        return bytes.length;
+      },
+      write: async (bytes, at, length, position) => {
+        await alive();
+        const fault = this.#take(path, 'write-fails');
+        const count = fault === undefined ? length : Math.min(fault.afterBytes, length);
+        const copy = Buffer.from(bytes.subarray(at, at + count));
+        inode.current = written(inode.current, position, copy);
+        inode.pending.push({ position, bytes: copy });
+        if (fault !== undefined) throw failure(fault.code, path);
+      },
+      datasync: async () => {
+        await alive();
+        if (this.#take(path, 'datasync-hangs'))
+          await new Promise<void>((resolve) => this.#hanging.push(resolve));
+        if (this.#take(path, 'datasync-fails')) {
+          inode.pending = [];
+          throw failure('EIO', path);
+        }
+        for (const write of inode.pending) {
+          inode.durable =
+            typeof write === 'number'
+              ? resized(inode.durable, write)
+              : written(inode.durable, write.position, write.bytes);
+        }
+        inode.pending = [];
+      },
+      truncate: async (size) => {
+        await alive();
+        inode.current = resized(inode.current, size);
+        inode.pending.push(size);
+      },
+      close: async () => {},
+    };
+  }
+}
+
+function failure(code: string, path: string): Error {
+  return Object.assign(new Error(`${code}: ${path}`), { code });
+}
+
+function resized(bytes: Buffer, size: number): Buffer {
+  if (size <= bytes.length) return Buffer.from(bytes.subarray(0, size));
+  return Buffer.concat([bytes, Buffer.alloc(size - bytes.length)]);
+}
+
+function written(bytes: Buffer, position: number, added: Buffer): Buffer {
+  const result = resized(bytes, Math.max(bytes.length, position + added.length));
+  added.copy(result, position);
+  return result;
+}
+
+/** Any of the sectors of a write; of those that did not make it, zeros or what was there, if the size made it. */
+function tornWrite(bytes: Buffer, { position, bytes: added }: PendingBytes, random: RandomSource): Buffer {
+  const fate = random();
+  if (fate < 0.25) return bytes;
+  if (fate < 0.5) return written(bytes, position, added);
+  const sized = fate < 0.75 ? resized(bytes, Math.max(bytes.length, position + added.length)) : bytes;
+  let result = sized;
+  for (let at = 0; at < added.length; ) {
+    const end = Math.min(added.length, at + SECTOR_BYTES - ((position + at) % SECTOR_BYTES));
+    if (random() < 0.6) result = written(result, position + at, added.subarray(at, end));
+    at = end;
+  }
+  return result;
+}

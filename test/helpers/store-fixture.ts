@@ -1,0 +1,242 @@
+// A store for tests: on a temporary directory or a faulty file system, with a clock that tests move, and small verbs
+// to append and to read.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BatchCursor, type RecordRange } from '../../storage/batch-cursor.ts';
+import type { BatchOptions, BatchWriter } from '../../storage/batch-writer.ts';
+import type { Append } from '../../storage/committer.ts';
+import type { Clock, Log } from '../../storage/environment.ts';
+import type { IndexDatabase, IndexRow } from '../../storage/index-database.ts';
+import { type LogStore, type LogStoreOptions, openLogStore } from '../../storage/log-store.ts';
+import type { PartitionLog } from '../../storage/partition-log.ts';
+
+export interface TestRecord {
+  readonly timestampMs: number;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly headers?: readonly (readonly [name: string, value: Buffer | null])[];
+}
+
+export interface ReadRecord extends TestRecord {
+  readonly offset: number;
+  readonly headers: readonly (readonly [name: string, value: Buffer | null])[];
+}
+
+export interface LogEvent {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly event: string;
+  readonly fields: object | undefined;
+}
+
+/** Keeps what is reported. */
+export class TestLog implements Log {
+  readonly events: LogEvent[] = [];
+
+  debug(event: string, fields?: object): void {
+    this.events.push({ level: 'debug', event, fields });
+  }
+  info(event: string, fields?: object): void {
+    this.events.push({ level: 'info', event, fields });
+  }
+  warn(event: string, fields?: object): void {
+    this.events.push({ level: 'warn', event, fields });
+  }
+  error(event: string, fields?: object): void {
+    this.events.push({ level: 'error', event, fields });
+  }
+
+  named(event: string): LogEvent[] {
+    return this.events.filter((each) => each.event === event);
+  }
+}
+
+/** Stands still until it is moved. */
+export class TestClock implements Clock {
+  #nowMs = 1_764_000_000_000;
+  #timers: { readonly atMs: number; readonly callback: () => void }[] = [];
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  monotonic(): number {
+    return this.#nowMs;
+  }
+
+  setTimer(delayMs: number, callback: () => void): { cancel(): void } {
+    const timer = { atMs: this.#nowMs + delayMs, callback };
+    this.#timers.push(timer);
+    return {
+      cancel: () => {
+        this.#timers = this.#timers.filter((each) => each !== timer);
+      },
+    };
+  }
+
+  advance(byMs: number): void {
+    this.#nowMs += byMs;
+    const due = this.#timers.filter(({ atMs }) => atMs <= this.#nowMs);
+    this.#timers = this.#timers.filter(({ atMs }) => atMs > this.#nowMs);
+    for (const { callback } of due) callback();
+  }
+}
+
+/** An index in memory; survives closing, like a database on a disk. */
+export class MemoryIndex implements IndexDatabase {
+  #rows: IndexRow[] = [];
+
+  async put(rows: readonly IndexRow[]): Promise<void> {
+    for (const row of rows) {
+      this.#rows = this.#rows.filter(({ key }) => !key.equals(row.key));
+      this.#rows.push(row);
+    }
+  }
+
+  async get(key: Buffer): Promise<Buffer | undefined> {
+    return this.#rows.find((row) => row.key.equals(key))?.value;
+  }
+
+  async floor(low: Buffer, high: Buffer): Promise<IndexRow | undefined> {
+    return this.#rows
+      .filter(({ key }) => Buffer.compare(key, low) >= 0 && Buffer.compare(key, high) <= 0)
+      .sort((a, b) => Buffer.compare(b.key, a.key))[0];
+  }
+
+  async clear(low: Buffer, high: Buffer): Promise<void> {
+    this.#rows = this.#rows.filter(
+      ({ key }) => Buffer.compare(key, low) < 0 || Buffer.compare(key, high) > 0,
+    );
+  }
+
+  async close(): Promise<void> {}
+
+  /** Keeps the first rows that were put: a database that is never flushed loses the last ones. */
+  forgetAfter(count: number): void {
+    this.#rows.length = Math.min(this.#rows.length, count);
+  }
+
+  get size(): number {
+    return this.#rows.length;
+  }
+}
+
+export const PARTITION = {
+  topic: 'events',
+  topicId: 'incarnation-1',
+  partition: 0,
+  logId: 1,
+  leaderEpoch: 1,
+  segmentBytes: 1 << 20,
+};
+
+export interface StoreFixture {
+  readonly store: LogStore;
+  readonly log: TestLog;
+  readonly clock: TestClock;
+}
+
+export async function openStore(
+  options: Partial<LogStoreOptions> & { readonly directory: string },
+): Promise<StoreFixture> {
+  const log = new TestLog();
+  const clock = new TestClock();
+  let uuids = 0;
+  const random = { uuid: () => `uuid-${++uuids}` };
+  const store = await openLogStore({ nodeId: 1, clock, random, log, ...options });
+  return { store, log, clock };
+}
+
+/** A directory for one test, removed after it. */
+export async function withDirectory<Result>(use: (directory: string) => Promise<Result>): Promise<Result> {
+  const directory = await mkdtemp(join(tmpdir(), 'polylog-store-'));
+  try {
+    return await use(directory);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+export const record = (value: string, timestampMs = 1000): TestRecord => ({
+  timestampMs,
+  key: null,
+  value: Buffer.from(value),
+});
+
+export function write(writer: BatchWriter, { timestampMs, key, value, headers = [] }: TestRecord): void {
+  const none = Buffer.alloc(0);
+  writer.startRecord(timestampMs, key ?? none, key ? 0 : -1, key ? key.length : -1, headers.length);
+  for (const [name, item] of headers) {
+    const source = Buffer.concat([Buffer.from(name), item ?? none]);
+    const nameEnd = Buffer.byteLength(name);
+    writer.header(source, 0, nameEnd, item ? nameEnd : -1, item ? source.length : -1);
+  }
+  writer.endRecord(value ?? none, value ? 0 : -1, value ? value.length : -1, null);
+}
+
+export function append(
+  log: PartitionLog,
+  records: readonly TestRecord[],
+  options: BatchOptions = {},
+): Append {
+  return log.append(options, (writer) => {
+    for (const each of records) write(writer, each);
+  });
+}
+
+/** The records of a range from `fromOffset` on. */
+export function recordsOf(range: RecordRange, fromOffset = 0): ReadRecord[] {
+  const cursor = new BatchCursor();
+  cursor.reset(range);
+  const records: ReadRecord[] = [];
+  const slice = (start: number, end: number): Buffer | null =>
+    end < 0 ? null : Buffer.from(cursor.bytes.subarray(start, end));
+  while (cursor.nextBatch()) {
+    while (cursor.nextRecord()) {
+      const headers: [string, Buffer | null][] = [];
+      while (cursor.nextHeader()) {
+        const name = cursor.bytes.toString('utf8', cursor.nameStart, cursor.nameEnd);
+        headers.push([name, slice(cursor.itemStart, cursor.itemEnd)]);
+      }
+      if (cursor.offset < fromOffset) continue;
+      records.push({
+        offset: cursor.offset,
+        timestampMs: cursor.timestampMs,
+        key: slice(cursor.keyStart, cursor.keyEnd),
+        value: slice(cursor.valueStart, cursor.valueEnd),
+        headers,
+      });
+    }
+  }
+  return records;
+}
+
+/** All records from `fromOffset` on, read in ranges of at most `maxBytes`. */
+export async function readAll(
+  log: PartitionLog,
+  fromOffset = log.logStartOffset,
+  maxBytes = 1 << 16,
+  upTo = log.flushedOffset,
+): Promise<ReadRecord[]> {
+  const records: ReadRecord[] = [];
+  for (let offset = fromOffset; offset < upTo; ) {
+    const range = await log.read(offset, maxBytes, upTo);
+    if (range.end === range.start) throw new Error(`an empty range at ${offset}, below ${upTo}`);
+    records.push(...recordsOf(range, offset));
+    offset = range.nextOffset;
+  }
+  return records;
+}
+
+export const valuesOf = (records: readonly TestRecord[]): (string | null)[] =>
+  records.map(({ value }) => value?.toString() ?? null);
+
+/** Codes of refusals. */
+export async function codeOf(work: Promise<unknown> | (() => unknown)): Promise<string | undefined> {
+  try {
+    await (typeof work === 'function' ? work() : work);
+    return undefined;
+  } catch (error) {
+    return (error as { code?: string }).code ?? String(error); // whatever was thrown, for comparison
+  }
+}
