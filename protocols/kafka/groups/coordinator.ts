@@ -36,7 +36,7 @@ const MEMBER_TIMER_PREFIX = 'member ';
 export class GroupCoordinator {
   readonly #hub: Hub;
   readonly #settings: CoordinatorSettings;
-  #store!: GroupStore; // set by `open` before anyone has the coordinator
+  readonly #store: GroupStore;
   readonly #timers = new Map<GroupEntry, Map<TimerKey, Timer>>();
   readonly #joins = new Map<number, (answer: JoinAnswer) => void>();
   readonly #syncs = new Map<number, (answer: SyncAnswer) => void>();
@@ -48,14 +48,15 @@ export class GroupCoordinator {
   private constructor(hub: Hub, settings: CoordinatorSettings) {
     this.#hub = hub;
     this.#settings = settings;
+    this.#store = new GroupStore(hub, {
+      serving: (entry) => this.#serve(entry),
+      dropped: (entry) => this.#disown(entry),
+    });
   }
 
   static async open(hub: Hub, settings: CoordinatorSettings): Promise<GroupCoordinator> {
     const coordinator = new GroupCoordinator(hub, settings);
-    coordinator.#store = await GroupStore.open(hub, {
-      serving: (entry) => coordinator.#serve(entry),
-      dropped: (entry) => coordinator.#disown(entry),
-    });
+    await coordinator.#store.load();
     return coordinator;
   }
 

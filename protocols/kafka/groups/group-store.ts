@@ -39,21 +39,19 @@ export class GroupStore {
   readonly #entries = new Map<string, GroupEntry>();
   #table: StateTable | undefined;
 
-  private constructor(hub: Hub, listener: GroupStoreListener) {
+  constructor(hub: Hub, listener: GroupStoreListener) {
     this.#hub = hub;
     this.#listener = listener;
   }
 
-  /** Resolves once the state topic is replayed. */
-  static async open(hub: Hub, listener: GroupStoreListener): Promise<GroupStore> {
-    const store = new GroupStore(hub, listener);
-    store.#table = await hub.stateTable({
+  /** Resolves once the state topic is replayed and every group is served; to be called once, before all else. */
+  async load(): Promise<void> {
+    this.#table = await this.#hub.stateTable({
       topic: OFFSETS_TOPIC,
-      apply: (partition, key, value) => store.#apply(partition, key, value),
-      onState: (partition, state) => store.#partitionIs(partition, state),
+      apply: (partition, key, value) => this.#apply(partition, key, value),
+      onState: (partition, state) => this.#partitionIs(partition, state),
     });
-    for (const entry of store.#entries.values()) listener.serving(entry);
-    return store;
+    for (const entry of this.#entries.values()) this.#listener.serving(entry);
   }
 
   get size(): number {
