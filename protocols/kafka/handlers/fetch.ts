@@ -14,7 +14,6 @@ import { FetchRequest, FetchResponse } from '../messages/fetch.ts';
 import { encodeBatches } from '../record-mapping.ts';
 
 const READ_COMMITTED = 1;
-const BY_ID_VERSION_MIN = 13;
 const NO_RECORDS = Buffer.alloc(0);
 
 const IDS_SINCE_VERSION = 13;
@@ -64,7 +63,7 @@ function handleFetch(request: FetchRequest, call: Call): FetchResponse | Later<F
 
 async function runFetch(fetch: Fetch): Promise<() => FetchResponse> {
   const { request, call, items, upTo } = fetch;
-  let bytes = await readItems(fetch);
+  const bytes = await readItems(fetch);
   const maxWaitMs = Math.min(request.maxWaitMs, call.kafka.settings.fetchMaxWaitMs);
   const minBytes = Math.min(request.minBytes, fetch.bytesMax);
   const mayWait =
@@ -74,7 +73,7 @@ async function runFetch(fetch: Fetch): Promise<() => FetchResponse> {
     // What was read is let go: it would be kept in memory for as long as the wait lasts.
     for (const item of items) item.range = undefined;
     const how = await waitForBytes(call, { watched, missingBytes: minBytes - bytes, maxWaitMs, upTo });
-    if (how === 'read') bytes = await readItems(fetch);
+    if (how === 'read') await readItems(fetch);
   }
   return () => respond(fetch);
 }
