@@ -1,25 +1,18 @@
 // The admin API's HTTP server without its socket: fastify, the JSON schemas, the error answers, what holds for every
 // route. Everything heavy is imported here, so whoever needs no admin API imports none of it.
 
-import swagger from '@fastify/swagger';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
-import {
-  jsonSchemaTransform,
-  serializerCompiler,
-  validatorCompiler,
-  type ZodTypeProvider,
-} from 'fastify-type-provider-zod';
-import * as z from 'zod';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Log } from '../../protocols/port.ts';
 import { type Authorize, anonymous, letEveryoneIn } from './access.ts';
 import { AdminError, errorBody, knownError, parserError } from './errors.ts';
-import type { HttpServer } from './http-server.ts';
+import { compileWithZod, type HttpServer } from './http-server.ts';
 import { groupRoutes } from './routes/groups.ts';
 import { healthRoutes } from './routes/health.ts';
 import { infoRoutes } from './routes/info.ts';
+import { openApiRoute } from './routes/openapi.ts';
 import { topicOffsetRoutes } from './routes/topic-offsets.ts';
 import { topicRoutes } from './routes/topics.ts';
-import { errorResponses } from './shapes.ts';
 import type { AdminTarget } from './target.ts';
 
 export interface HttpServerOptions {
@@ -39,6 +32,7 @@ const IDLE_TIMEOUT_MS = 75_000;
 
 export async function buildHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const server = fastify({
+    ...compileWithZod,
     logger: false as const,
     bodyLimit: BODY_BYTES_MAX,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -56,27 +50,10 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
     },
   }).withTypeProvider<ZodTypeProvider>();
 
-  server.setValidatorCompiler(validatorCompiler);
-  server.setSerializerCompiler(serializerCompiler);
   server.setErrorHandler((error, request, reply) => answerError(options.log, error, request, reply));
   guardEveryRequest(server, options.listener, options.authorize ?? letEveryoneIn);
   const methodsByUrl = requireRoles(server);
-  await server.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: { title: 'Polylog admin API', version: options.version },
-    },
-    transform: jsonSchemaTransform,
-  });
-  await server.register((routes: HttpServer, _: object, done: () => void) => {
-    healthRoutes(routes, options.target);
-    infoRoutes(routes, options.target, options.version);
-    topicRoutes(routes, options.target);
-    topicOffsetRoutes(routes, options.target);
-    groupRoutes(routes, options.target);
-    openapiRoute(routes);
-    done();
-  });
+  addRoutes(server, options.target, options.version);
   refuseOtherMethods(server, methodsByUrl);
   server.setNotFoundHandler({ preHandler: [] }, (request) => {
     const hint = 'the routes are in /api/v1/openapi.json';
@@ -86,17 +63,13 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   return server;
 }
 
-function openapiRoute(server: HttpServer): void {
-  server.get('/api/v1/openapi.json', {
-    config: { role: 'viewer' },
-    schema: {
-      summary: 'This document.',
-      tags: ['hub'],
-      response: { 200: z.looseObject({ openapi: z.string() }), ...errorResponses },
-    },
-    // A cast: the document's type is a union of versions, and all that is promised of it is that it is one.
-    handler: () => server.swagger() as { openapi: string },
-  });
+function addRoutes(server: HttpServer, target: AdminTarget, version: string): void {
+  healthRoutes(server, target);
+  infoRoutes(server, target, version);
+  topicRoutes(server, target);
+  topicOffsetRoutes(server, target);
+  groupRoutes(server, target);
+  openApiRoute(server, version, (second) => addRoutes(second, target, version));
 }
 
 function guardEveryRequest(server: HttpServer, listener: string, authorize: Authorize): void {
