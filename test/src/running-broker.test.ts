@@ -1,55 +1,17 @@
 import path from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { FrontEnd, ListenerOptions, ListenerView } from '../../protocols/port.ts';
-import type { BrokerConfig, ListenerConfig } from '../../src/config/broker-config.ts';
 import {
   type Broker,
   type BrokerOptions,
   type FrontEndFactory,
   runBroker,
 } from '../../src/running-broker.ts';
-import { TOPIC_DEFAULTS, temporaryDirectory } from './hub/hub-fixture.ts';
+import { configOf, listener } from './broker-fixture.ts';
+import { temporaryDirectory } from './hub/hub-fixture.ts';
 import { TestLog } from './hub/test-log.ts';
 
 afterEach(() => void vi.useRealTimers());
-
-function listener(name: string, protocol: string): ListenerConfig {
-  return { name, protocol, host: '127.0.0.1', port: 0, connectionsMax: 10 };
-}
-
-function configOf(dataDirectory: string, listeners: readonly ListenerConfig[]): BrokerConfig {
-  return {
-    dataDirectory,
-    nodeId: 7,
-    listeners,
-    storage: {
-      flushTimeoutMs: 30_000,
-      checkpointBytes: 1024 * 1024,
-      indexIntervalBytes: 4096,
-      tailCacheBytes: 1024 * 1024,
-    },
-    topics: TOPIC_DEFAULTS,
-    declaredTopics: [{ name: 'declared', partitions: 2, config: {} }],
-    kafka: {
-      requestBytesMax: 1024,
-      fetchMaxWaitMs: 1000,
-      idleTimeoutMs: 0,
-      groupMinSessionTimeoutMs: 1,
-      groupMaxSessionTimeoutMs: 1000,
-      groupInitialRebalanceDelayMs: 0,
-      offsetsRetentionMs: 60_000,
-    },
-    mqtt: {
-      packetBytesMax: 1024,
-      connectTimeoutMs: 1000,
-      keepaliveMaxSeconds: 0,
-      receiveMaximum: 10,
-      inflightMax: 10,
-      subscriptionsMax: 10,
-      topicLevelsMax: 10,
-    },
-  };
-}
 
 /** A front end that only writes down what is asked of it; `changes` replace what it does. */
 function recorded(protocol: string, steps: string[], changes: Partial<FrontEnd> = {}): FrontEndFactory {

@@ -1,0 +1,41 @@
+// A broker's configuration for tests: any free port, small limits.
+import type { BrokerConfig, ListenerConfig } from '../../src/config/broker-config.ts';
+import { TOPIC_DEFAULTS } from './hub/hub-fixture.ts';
+
+export function listener(name: string, protocol: string): ListenerConfig {
+  return { name, protocol, host: '127.0.0.1', port: 0, connectionsMax: 10 };
+}
+
+export function configOf(dataDirectory: string, listeners: readonly ListenerConfig[]): BrokerConfig {
+  return {
+    dataDirectory,
+    nodeId: 7,
+    listeners,
+    storage: {
+      flushTimeoutMs: 30_000,
+      checkpointBytes: 1024 * 1024,
+      indexIntervalBytes: 4096,
+      tailCacheBytes: 1024 * 1024,
+    },
+    topics: TOPIC_DEFAULTS,
+    declaredTopics: [{ name: 'declared', partitions: 2, config: {} }],
+    kafka: {
+      requestBytesMax: 1024 * 1024,
+      fetchMaxWaitMs: 1000,
+      idleTimeoutMs: 0,
+      groupMinSessionTimeoutMs: 1000,
+      groupMaxSessionTimeoutMs: 60_000,
+      groupInitialRebalanceDelayMs: 0,
+      offsetsRetentionMs: 3_600_000,
+    },
+    mqtt: {
+      packetBytesMax: 64 * 1024,
+      connectTimeoutMs: 10_000,
+      keepaliveMaxSeconds: 0,
+      receiveMaximum: 10,
+      inflightMax: 10,
+      subscriptionsMax: 10,
+      topicLevelsMax: 10,
+    },
+  };
+}
