@@ -1,0 +1,46 @@
+// The list of APIs: what is advertised is what is served, and what the READMEs say.
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { renderApiTable } from '../../../protocols/kafka/api-table.ts';
+import { APIS } from '../../../protocols/kafka/apis.ts';
+
+function tableIn(readme: string): string {
+  return /<!-- apis -->\n+([\s\S]*?)\n+<!-- \/apis -->/.exec(readFileSync(readme, 'utf8'))?.[1] ?? 'no table';
+}
+
+describe('the list of APIs', () => {
+  test.each(['protocols/kafka/README.md', 'README.md'])('is the table of %s', (readme) => {
+    expect(tableIn(readme)).toBe(renderApiTable(APIS));
+  });
+
+  test('has each version of a key once', () => {
+    const versions = APIS.flatMap(({ key, min, max }) =>
+      Array.from({ length: max - min + 1 }, (_, index) => `${key} ${min + index}`),
+    );
+    expect(new Set(versions).size).toBe(versions.length);
+  });
+
+  test('serves these ranges', () => {
+    const ranges = Object.fromEntries(
+      APIS.filter(({ isRefused }) => !isRefused).map(({ name, min, max }) => [name, [min, max]]),
+    );
+    expect(ranges).toMatchObject({
+      ApiVersions: [0, 4],
+      Metadata: [0, 12],
+      Produce: [3, 11],
+      ListOffsets: [1, 7],
+      FindCoordinator: [0, 4],
+      JoinGroup: [0, 9],
+      SyncGroup: [0, 5],
+      Heartbeat: [0, 4],
+      LeaveGroup: [0, 5],
+      OffsetCommit: [2, 8],
+      OffsetFetch: [1, 8],
+      CreateTopics: [2, 7],
+      DeleteTopics: [1, 6],
+      InitProducerId: [0, 4],
+      DescribeCluster: [0, 1],
+    });
+  });
+});
