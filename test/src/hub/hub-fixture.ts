@@ -25,6 +25,8 @@ export interface TestHubOptions {
   readonly topics?: Partial<TopicDefaults>;
   readonly declaredTopics?: readonly DeclaredTopic[];
   readonly fileSystem?: FileSystem;
+  /** Puts faults between the hub and its MetaStore. */
+  readonly wrapMetaStore?: (metaStore: MetaStore) => MetaStore;
 }
 
 export const TOPIC_DEFAULTS: TopicDefaults = {
@@ -60,7 +62,8 @@ export async function openTestHub(directory: string, options: TestHubOptions = {
     ...surroundings,
     ...(fileSystem === undefined ? {} : { fileSystem }),
   });
-  const metaStore = await openMetaStore(path.join(directory, 'meta'));
+  const opened = await openMetaStore(path.join(directory, 'meta'));
+  const metaStore = options.wrapMetaStore?.(opened) ?? opened;
   const hub = await openHub({
     store,
     metaStore,

@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { CreateTopicRequest } from '../../../protocols/port.ts';
+import { type MetaStore, StorageError } from '../../../storage/index.ts';
 import {
   append,
   copyAsIfKilled,
@@ -223,6 +224,57 @@ describe('deleting', () => {
       expect.objectContaining({ key: 'topic/t' }),
     );
     expect((await createTopic(restarted.hub, 't')).partitions[0]!.logEndOffset).toBe(0);
+  });
+});
+
+describe('when the MetaStore does not know whether it stored', () => {
+  /** Every transaction is `unknown` from the moment `begin` is called; `applied` ones do take effect. */
+  function doubtful(applied: boolean) {
+    let doubting = false;
+    const wrapMetaStore = (metaStore: MetaStore): MetaStore => ({
+      revision: () => metaStore.revision(),
+      get: (key) => metaStore.get(key),
+      list: (prefix) => metaStore.list(prefix),
+      watch: (...args) => metaStore.watch(...args),
+      allocate: (...args) => metaStore.allocate(...args),
+      close: () => metaStore.close(),
+      transact: async (transaction) => {
+        if (!doubting || applied) await metaStore.transact(transaction);
+        return doubting
+          ? { outcome: 'unknown', cause: new StorageError('io', 'no') }
+          : { outcome: 'applied', revision: await metaStore.revision() };
+      },
+    });
+    const begin = (): void => {
+      doubting = true;
+    };
+    return { wrapMetaStore, begin };
+  }
+
+  test.each([true, false])('a creation says so, and a restart shows it (stored: %s)', async (applied) => {
+    const directory = temporaryDirectory();
+    const { wrapMetaStore, begin } = doubtful(applied);
+    const first = await openTestHub(directory, { wrapMetaStore });
+    begin();
+    expect(await first.hub.topics.create(request('t'))).toMatchObject({ error: 'unknown-outcome' });
+    expect(first.hub.topics.get('t')).toBeUndefined();
+    await first.close();
+    const { hub } = await openTestHub(directory);
+    expect(hub.topics.get('t') !== undefined).toBe(applied);
+  });
+
+  test.each([true, false])('a deletion says so, and a restart shows it (stored: %s)', async (applied) => {
+    const directory = temporaryDirectory();
+    const { wrapMetaStore, begin } = doubtful(applied);
+    const first = await openTestHub(directory, { wrapMetaStore });
+    const partition = (await createTopic(first.hub, 't')).partitions[0]!;
+    await append(partition, 'a');
+    begin();
+    expect(await first.hub.topics.delete('t')).toMatchObject({ error: 'unknown-outcome' });
+    expect(await readTexts(first.hub, partition)).toEqual(['a']);
+    await first.close();
+    const { hub } = await openTestHub(directory);
+    expect(hub.topics.get('t') === undefined).toBe(applied);
   });
 });
 
