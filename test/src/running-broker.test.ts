@@ -1,3 +1,4 @@
+// The order of start and stop, with front ends that only write down what is asked of them.
 import path from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { FrontEnd, ListenerOptions, ListenerView } from '../../protocols/port.ts';

@@ -1,3 +1,4 @@
+// The MetaStore: revisions, conditions, counters, watches, and writes of unknown outcome.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

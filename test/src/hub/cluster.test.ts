@@ -1,3 +1,4 @@
+// The answers about the cluster, and producer ids that never come back.
 import { expect, test } from 'vitest';
 import type { Endpoint } from '../../../protocols/port.ts';
 import { OneNodeCluster } from '../../../src/hub/cluster.ts';

@@ -1,3 +1,4 @@
+// Following a partition: every record once and in order, whatever the follower, the store or the topic does.
 import { expect, test } from 'vitest';
 import type { Clock, RecordRange } from '../../../protocols/port.ts';
 import { SYSTEM_CLOCK } from '../../../src/hub/clock.ts';

@@ -1,3 +1,4 @@
+// The key hash against the vectors of Kafka's own partitioner.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { murmur2, partitionOfKey } from '../../../src/hub/murmur2.ts';

@@ -1,3 +1,4 @@
+// A partition as front ends see it: offsets, visibility, wake-ups, shared promises, refusals.
 import { expect, test } from 'vitest';
 import type { Appended, Refused } from '../../../protocols/port.ts';
 import {

@@ -1,3 +1,4 @@
+// State tables: live and replayed state are the same, and a failed write leaves no trace.
 import { expect, test } from 'vitest';
 import type { StatePartitionState } from '../../../protocols/port.ts';
 import type { LocalHub } from '../../../src/hub/hub.ts';

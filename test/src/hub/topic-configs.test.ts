@@ -1,3 +1,4 @@
+// Which topic configs are accepted, and what is in effect.
 import { expect, test } from 'vitest';
 import { checkTopicConfig, effectiveTopicConfig, honouredValue } from '../../../src/hub/topic-configs.ts';
 

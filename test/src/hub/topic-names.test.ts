@@ -1,3 +1,4 @@
+// Legal, reserved and colliding topic names.
 import { expect, test } from 'vitest';
 import { collisionKeyOf, illegalTopicName, isReservedTopicName } from '../../../src/hub/topic-names.ts';
 

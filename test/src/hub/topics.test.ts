@@ -1,3 +1,5 @@
+// Topics over their life: creation, first use, deletion, restart, also when several do it at once or the store is
+// in doubt.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
