@@ -11,7 +11,11 @@ export function nearest(word: string, known: readonly string[]): string | undefi
       bestDistance = distance;
     }
   }
-  return best ?? known.find((candidate) => sameWords(candidate, word));
+  return (
+    best ??
+    known.find((candidate) => sameWords(candidate, word)) ??
+    known.find((candidate) => begins(candidate, word))
+  );
 }
 
 /** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
@@ -39,4 +43,12 @@ function editDistance(left: string, right: string): number {
 function sameWords(left: string, right: string): boolean {
   const words = (key: string) => key.toLowerCase().split(/[._-]/).sort().join(' ');
   return words(left) === words(right);
+}
+
+/** `keepalive` for `keepalive_max`, and the other way round. */
+function begins(left: string, right: string): boolean {
+  const [short, long] = [left.toLowerCase(), right.toLowerCase()].sort(
+    (one, other) => one.length - other.length,
+  );
+  return short!.length >= 4 && long!.startsWith(short!);
 }

@@ -103,15 +103,13 @@ function find(values: WrittenTable, schema: SchemaNode, key: string, spelling: S
         steps.map(([name]) => spelling.normal(name)),
       );
       const full = steps.find(([name]) => spelling.normal(name) === meant)?.[0];
+      if (full === undefined) {
+        const known = steps.map(([name]) => spelling.written(name)).join(', ');
+        return { message: 'unknown key', hint: `known here: ${known}` };
+      }
       const prefix = spelling === IN_ENVIRONMENT ? ENVIRONMENT_PREFIX : '';
-      return {
-        message: 'unknown key',
-        ...(full === undefined
-          ? {}
-          : {
-              hint: `did you mean ${prefix}${before()}${spelling.written(full)}${rest.slice(word.length)}?`,
-            }),
-      };
+      const meantKey = `${prefix}${before()}${spelling.written(full)}${rest.slice(word.length)}`;
+      return { message: 'unknown key', hint: `did you mean ${meantKey}?` };
     }
     const [name, at, child] = step;
     node = child;

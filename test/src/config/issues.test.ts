@@ -66,6 +66,11 @@ describe('unknown keys', () => {
       ['polylog.toml:6: server.flush_timeout: unknown key (did you mean storage.flush_timeout?)'],
     ],
     [
+      'the beginning of one',
+      `${LISTENER}[mqtt]\nkeepalive = "5m"`,
+      ['polylog.toml:6: mqtt.keepalive: unknown key (did you mean keepalive_max?)'],
+    ],
+    [
       'nothing like it',
       `${LISTENER}[log]\ncolour = true`,
       ['polylog.toml:6: log.colour: unknown key (known here: level, format)'],
@@ -360,6 +365,12 @@ describe('flags', () => {
       {
         settings: ['kafka.fetch_max_wai=3s'],
       },
+    ],
+    [
+      'nothing like it',
+      LISTENER,
+      ['--set log.colour: unknown key (known here: level, format)'],
+      { settings: ['log.colour=x'] },
     ],
     [
       'no value',
