@@ -51,11 +51,12 @@ export type Fault =
   | { readonly kind: 'datasync-hangs' }
   | { readonly kind: 'read-fails' };
 
-export class FaultyFileSystem implements FileSystem {
+/** `process()` is what a store is given. */
+export class FaultyFileSystem {
   #names = new Map<string, Inode>();
   #durableNames = new Map<string, Inode>();
   #pendingNames: PendingName[] = [];
-  /** Files opened before a crash are dead. */
+  /** Processes from before a crash are dead. */
   #generation = 0;
   #fault: Fault | undefined;
   readonly #matches: (path: string) => boolean = (path) => path.endsWith('.log');
@@ -134,7 +135,29 @@ export class FaultyFileSystem implements FileSystem {
     return [...this.#names.keys()].sort();
   }
 
-  async open(path: string, mode: OpenMode): Promise<OpenFile> {
+  /** The file system as one process sees it: after a crash nothing of what it still does has an effect or an end. */
+  process(): FileSystem {
+    const generation = this.#generation;
+    const alive = async (): Promise<void> => {
+      // As with a real file system, nothing is done before the caller has gone on.
+      await undefined;
+      if (generation !== this.#generation) await new Promise(() => {});
+    };
+    return {
+      open: (path, mode) => alive().then(() => this.#open(path, mode, alive)),
+      readFile: (path) => alive().then(() => this.#readFile(path)),
+      readdir: (path) => alive().then(() => this.#readdir(path)),
+      stat: (path) => alive().then(() => this.#stat(path)),
+      mkdir: (path) => alive().then(() => this.#mkdir(path)),
+      rename: (from, to) => alive().then(() => this.#rename(from, to)),
+      unlink: (path) => alive().then(() => this.#unlink(path)),
+      removeTree: (path) => alive().then(() => this.#removeTree(path)),
+      syncDirectory: (path) => alive().then(() => this.#syncDirectory(path)),
+      checkWritable: (path) => alive().then(() => void this.#get(path)),
+    };
+  }
+
+  #open(path: string, mode: OpenMode, alive: () => Promise<void>): OpenFile {
     let inode = this.#names.get(path);
     if (mode === 'create') {
       if (inode !== undefined) throw failure('EEXIST', path);
@@ -144,35 +167,35 @@ export class FaultyFileSystem implements FileSystem {
       this.#name([dirname(path)], (names) => names.set(path, inode as Inode)); // assigned on the line before
     }
     if (inode === undefined) throw failure('ENOENT', path);
-    return this.#file(path, inode);
+    return this.#file(path, inode, alive);
   }
 
-  async readFile(path: string): Promise<Buffer> {
+  #readFile(path: string): Buffer {
     const inode = this.#get(path);
     this.bytesRead += inode.current.length;
     return Buffer.from(inode.current);
   }
 
-  async readdir(path: string): Promise<readonly string[]> {
+  #readdir(path: string): readonly string[] {
     this.#get(path);
     return [...this.#names.keys()]
       .filter((each) => dirname(each) === path)
       .map((each) => each.slice(path.length + 1));
   }
 
-  async stat(path: string): Promise<FileStatus> {
+  #stat(path: string): FileStatus {
     const inode = this.#get(path);
     return { size: inode.current.length, isDirectory: inode.isDirectory };
   }
 
-  async mkdir(path: string): Promise<void> {
+  #mkdir(path: string): void {
     if (this.#names.has(path)) throw failure('EEXIST', path);
     this.#get(dirname(path));
     const inode = new Inode(true);
     this.#name([dirname(path)], (names) => names.set(path, inode));
   }
 
-  async rename(from: string, to: string): Promise<void> {
+  #rename(from: string, to: string): void {
     this.#get(from);
     this.#name([dirname(from), dirname(to)], (names) => {
       for (const [path, inode] of [...names]) {
@@ -183,28 +206,24 @@ export class FaultyFileSystem implements FileSystem {
     });
   }
 
-  async unlink(path: string): Promise<void> {
+  #unlink(path: string): void {
     this.#get(path);
     this.#name([dirname(path)], (names) => names.delete(path));
   }
 
-  async removeTree(path: string): Promise<void> {
+  #removeTree(path: string): void {
     for (const each of this.paths()) {
-      if (each === path || each.startsWith(`${path}/`)) await this.unlink(each);
+      if (each === path || each.startsWith(`${path}/`)) this.#unlink(each);
     }
   }
 
-  async syncDirectory(path: string): Promise<void> {
+  #syncDirectory(path: string): void {
     this.#get(path);
     this.#pendingNames = this.#pendingNames.filter((operation) => {
       if (!operation.directories.includes(path)) return true;
       operation.apply(this.#durableNames);
       return false;
     });
-  }
-
-  async checkWritable(path: string): Promise<void> {
-    this.#get(path);
   }
 
   #name(directories: readonly string[], apply: (names: Map<string, Inode>) => unknown): void {
@@ -226,14 +245,7 @@ export class FaultyFileSystem implements FileSystem {
     return fault as Extract<Fault, { kind: Kind }>; // its kind was compared
   }
 
-  #file(path: string, inode: Inode): OpenFile {
-    const generation = this.#generation;
-    /** An operation of a process that is no more neither ends nor does anything. */
-    const alive = async (): Promise<void> => {
-      // As with a real file, nothing is done before the caller has gone on.
-      await undefined;
-      if (generation !== this.#generation) await new Promise(() => {});
-    };
+  #file(path: string, inode: Inode, alive: () => Promise<void>): OpenFile {
     return {
       read: async (into, at, length, position) => {
         await alive();
