@@ -29,60 +29,79 @@ type IsOptional<Options> = Options extends { readonly default: unknown }
     : false;
 type Scalar<Options, Value> = Field<Nullable<Options, Value>, Nullable<Options, Value>, IsOptional<Options>>;
 
+interface ScalarCodec<Value> {
+  read(reader: WireReader): Value;
+  write(writer: WireWriter, value: Value): void;
+  readonly byteLengthMin: number;
+  readonly memory: number;
+}
+
+const BOOLEAN: ScalarCodec<boolean> = {
+  read: (reader) => reader.boolean(),
+  write: (writer, value) => writer.boolean(value),
+  byteLengthMin: 1,
+  memory: 0,
+};
+
+const INT8: ScalarCodec<number> = {
+  read: (reader) => reader.int8(),
+  write: (writer, value) => writer.int8(value),
+  byteLengthMin: 1,
+  memory: 0,
+};
+
+const INT16: ScalarCodec<number> = {
+  read: (reader) => reader.int16(),
+  write: (writer, value) => writer.int16(value),
+  byteLengthMin: 2,
+  memory: 0,
+};
+
+const INT32: ScalarCodec<number> = {
+  read: (reader) => reader.int32(),
+  write: (writer, value) => writer.int32(value),
+  byteLengthMin: 4,
+  memory: 0,
+};
+
+const INT64: ScalarCodec<number> = {
+  read: (reader) => reader.int64(),
+  write: (writer, value) => writer.int64(value),
+  byteLengthMin: 8,
+  memory: 16,
+};
+
+const UUID: ScalarCodec<string> = {
+  read: (reader) => reader.uuid(),
+  write: (writer, value) => writer.uuid(value),
+  byteLengthMin: 16,
+  memory: 64,
+};
+
 export function boolean<const O extends FieldOptions<boolean>>(options?: O): Scalar<O, boolean> {
-  return scalar(options, false, {
-    read: (reader) => reader.boolean(),
-    write: (writer, value) => writer.boolean(value),
-    byteLengthMin: 1,
-    memory: 0,
-  });
+  return scalar(options, false, BOOLEAN);
 }
 
 export function int8<const O extends FieldOptions<number>>(options?: O): Scalar<O, number> {
-  return scalar(options, 0, {
-    read: (reader) => reader.int8(),
-    write: (writer, value) => writer.int8(value),
-    byteLengthMin: 1,
-    memory: 0,
-  });
+  return scalar(options, 0, INT8);
 }
 
 export function int16<const O extends FieldOptions<number>>(options?: O): Scalar<O, number> {
-  return scalar(options, 0, {
-    read: (reader) => reader.int16(),
-    write: (writer, value) => writer.int16(value),
-    byteLengthMin: 2,
-    memory: 0,
-  });
+  return scalar(options, 0, INT16);
 }
 
 export function int32<const O extends FieldOptions<number>>(options?: O): Scalar<O, number> {
-  return scalar(options, 0, {
-    read: (reader) => reader.int32(),
-    write: (writer, value) => writer.int32(value),
-    byteLengthMin: 4,
-    memory: 0,
-  });
+  return scalar(options, 0, INT32);
 }
 
 /** A JS number; see the reader for what happens beyond 2^53. */
 export function int64<const O extends FieldOptions<number>>(options?: O): Scalar<O, number> {
-  return scalar(options, 0, {
-    read: (reader) => reader.int64(),
-    write: (writer, value) => writer.int64(value),
-    byteLengthMin: 8,
-    memory: 16,
-  });
+  return scalar(options, 0, INT64);
 }
 
 /** Canonical text form; {@link ZERO_UUID} stands for "none". */
 export function uuid<const O extends FieldOptions<string>>(options?: O): Scalar<O, string> {
-  return scalar(options, ZERO_UUID, {
-    read: (reader) => reader.uuid(),
-    write: (writer, value) => writer.uuid(value),
-    byteLengthMin: 16,
-    memory: 64,
-  });
+  return scalar(options, ZERO_UUID, UUID);
 }
 
 export function string<const O extends FieldOptions<string>>(options?: O): Scalar<O, string> {
@@ -253,13 +272,6 @@ function writeNull(writer: WireWriter, nullable: boolean, flexible: boolean, len
   if (flexible) writer.unsignedVarint(0);
   else if (lengthBytes === 2) writer.int16(-1);
   else writer.int32(-1);
-}
-
-interface ScalarCodec<Value> {
-  read(reader: WireReader): Value;
-  write(writer: WireWriter, value: Value): void;
-  readonly byteLengthMin: number;
-  readonly memory: number;
 }
 
 function scalar<V, O extends boolean, Value>(

@@ -14,6 +14,12 @@ interface Member {
 
 type Values = Record<string, unknown>;
 
+/**
+ * Each field of a template is first set to an object: V8 then keeps it as a general value. Otherwise it would
+ * narrow the field to the type of its default, and give every decoded object a new shape where the values differ.
+ */
+const GENERAL = Object.freeze({});
+
 export function structCodec(fields: Fields, version: number, flexible: boolean): Codec {
   const plain: Member[] = [];
   const tagged: Member[] = [];
@@ -21,6 +27,7 @@ export function structCodec(fields: Fields, version: number, flexible: boolean):
   const refused: { readonly name: string; readonly field: Field<unknown, unknown> }[] = [];
   const template: Values = {};
   for (const [name, field] of Object.entries(fields)) {
+    template[name] = GENERAL;
     template[name] = field.defaultValue;
     if (!inVersions(field.versions, version)) {
       if (!field.ignorable) refused.push({ name, field });

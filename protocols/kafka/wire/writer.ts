@@ -1,7 +1,8 @@
 // Writes Kafka's primitive types and size-prefixed frames into a growing buffer.
 //
 // The buffer is cut from a slab: `take` hands out what was written and goes on behind it, so that small
-// frames share one allocation and none is ever written to again after it was handed out.
+// frames share one allocation and none is ever written to again after it was handed out. What is to be kept for
+// long is better copied, or it keeps its slab.
 
 import { unrepresentable } from './errors.ts';
 
@@ -26,7 +27,8 @@ export class WireWriter {
   /** What was written; the writer forgets it and never touches it again. */
   take(): Buffer {
     const taken = this.#bytes.subarray(this.#start, this.#position);
-    if (this.#bytes.length - this.#position < SLAB_BYTES_MIN) {
+    // The rest of a buffer that grew for a large frame is let go: small frames would keep all of it in memory.
+    if (this.#bytes.length > SLAB_BYTES || SLAB_BYTES - this.#position < SLAB_BYTES_MIN) {
       this.#bytes = Buffer.allocUnsafeSlow(SLAB_BYTES);
       this.#position = 0;
     }
@@ -189,7 +191,11 @@ export class WireWriter {
 
   #grow(byteLength: number): void {
     const used = this.length;
-    const grown = Buffer.allocUnsafeSlow(Math.max(SLAB_BYTES, used * 2, used + byteLength));
+    const needed = used + byteLength;
+    // A slab that has run out is followed by the next; a large frame gets room for what follows its large field.
+    const grown = Buffer.allocUnsafeSlow(
+      needed <= SLAB_BYTES / 2 ? SLAB_BYTES : Math.max(used * 2, needed + SLAB_BYTES),
+    );
     grown.set(this.#bytes.subarray(this.#start, this.#position));
     this.#bytes = grown;
     this.#start = 0;
