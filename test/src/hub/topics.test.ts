@@ -214,17 +214,20 @@ describe('deleting', () => {
     expect(results[3]).toMatchObject({ error: 'unknown-topic' });
   });
 
-  test('a deletion that a crash interrupted is finished at the next start', async () => {
+  test.each([
+    ['before the files went', false],
+    ['after the files went', true],
+  ])('a deletion that a crash interrupted %s is finished at the next start', async (_, filesGone) => {
     const directory = temporaryDirectory();
-    const { hub, metaStore } = await openTestHub(directory);
+    const { hub, metaStore, store } = await openTestHub(directory);
     const topic = await createTopic(hub, 't');
     await append(topic.partitions[0]!, 'a');
     await metaStore.transact({ put: [{ key: 'topic/t', value: { ...topic.record, state: 'deleting' } }] });
+    if (filesGone) await store.deleteTopic('t', topic.topicId);
     const restarted = await openTestHub(copyAsIfKilled(directory));
     expect(restarted.hub.topics.get('t')).toBeUndefined();
-    expect(await restarted.metaStore.list('')).not.toContainEqual(
-      expect.objectContaining({ key: 'topic/t' }),
-    );
+    expect(await restarted.metaStore.get('topic/t')).toBeUndefined();
+    expect(await restarted.metaStore.get(`leaders/${topic.topicId}`)).toBeUndefined();
     expect((await createTopic(restarted.hub, 't')).partitions[0]!.logEndOffset).toBe(0);
   });
 });
@@ -294,6 +297,19 @@ describe('starting', () => {
     await second.close();
     const third = await openTestHub(directory);
     expect(epochs(third.hub)).toEqual([2, 2]);
+  });
+
+  test('gives a topic its files when a crash came between the decision and them', async () => {
+    const directory = temporaryDirectory();
+    const { hub, metaStore } = await openTestHub(directory);
+    const { record } = await createTopic(hub, 't', 2);
+    const value = { ...record, topicId: '0cb3d4c2-5c3a-4f1e-9d5c-0d3a4f2b1c11', logIds: [1000, 1001] };
+    await metaStore.transact({ put: [{ key: 'topic/u', value }] });
+    const restarted = await openTestHub(copyAsIfKilled(directory));
+    const { partitions, topicId } = restarted.hub.topics.get('u')!;
+    expect(topicId).toBe(value.topicId);
+    expect(await append(partitions[1]!, 'a')).toMatchObject({ baseOffset: 0 });
+    expect(restarted.hub.faults()).toEqual([]);
   });
 
   test('makes the declared topics that are missing and leaves the others as they are', async () => {
