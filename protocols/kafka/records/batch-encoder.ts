@@ -85,7 +85,9 @@ export class BatchEncoder {
     const byteLength = end - start;
     this.#stagedStart = this.#arena.length;
     // An encoded batch is about as long as its source.
-    if (this.#at + 2 * byteLength > this.#arena.length) this.#replaceArena(this.#at + 3 * byteLength);
+    if (this.#at + 2 * byteLength > this.#arena.length) {
+      this.#replaceArena(Math.max(2 * this.#arena.length, this.#at + 3 * byteLength));
+    }
     this.#stagedStart = this.#arena.length - byteLength;
     this.#arena.set(bytes.subarray(start, end), this.#stagedStart);
     this.#shift = this.#stagedStart - start;
