@@ -53,8 +53,12 @@ function mqttJs(version: 4 | 5): MqttClient {
       const client = await mqttJsOn(port, version);
       const grouped: Record<string, string[]> = {};
       for (const [name, value] of userProperties) grouped[name] = [...(grouped[name] ?? []), value];
-      const options: IClientPublishOptions =
-        version === 5 ? { qos, properties: { userProperties: grouped } } : { qos };
+      // Given an empty list, MQTT.js sends nothing at all.
+      const hasProperties = version === 5 && userProperties.length > 0;
+      const options: IClientPublishOptions = {
+        qos,
+        ...(hasProperties ? { properties: { userProperties: grouped } } : {}),
+      };
       await client.publishAsync(topic, payload, options);
       await client.endAsync();
     },

@@ -20,7 +20,9 @@ export const kcat: KafkaClient = {
     return Array.from({ length: count }, () => {
       const head = /^(-?\d+) (-?\d+) (.*)\n/.exec(output.toString('latin1'));
       if (head === null) throw new Error(`kcat said: ${output}`);
-      const [line, keyLength, valueLength, headers = ''] = head;
+      const [line, keyLength, valueLength, headersText = ''] = head;
+      // The rest was read as latin1 to keep positions; names and values of headers are UTF-8.
+      const headers = Buffer.from(headersText, 'latin1').toString();
       const take = (length: number): Buffer => {
         const bytes = output.subarray(0, length);
         output = output.subarray(length);

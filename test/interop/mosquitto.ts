@@ -39,7 +39,8 @@ function mosquitto(version: 4 | 5): MqttClient {
     },
 
     async publish(port, { topic, payload, userProperties }, qos) {
-      const properties = userProperties.flatMap(([name, value]) => [
+      // Given any, mosquitto_pub speaks MQTT 5 whatever -V says.
+      const properties = (version === 5 ? userProperties : []).flatMap(([name, value]) => [
         '-D',
         'publish',
         'user-property',
