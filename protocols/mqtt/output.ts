@@ -98,7 +98,7 @@ export class Output {
   /** The packet is written. */
   commit(length: number): void {
     this.#at += length;
-    if (this.#at >= LARGEST) this.flush();
+    if (this.#at + this.#pieceBytes >= LARGEST) this.flush();
     else this.#enqueue();
   }
 
@@ -138,7 +138,7 @@ export class Output {
   flush(): void {
     this.#queued = false;
     if (this.#closed) {
-      this.#at = 0;
+      this.close();
       return;
     }
     const shared = this.#shared;
