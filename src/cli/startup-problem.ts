@@ -17,7 +17,17 @@ const LISTEN_REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Codes that the store, the hub and the broker give to what their user can do something about. */
-const EXPECTED = new Set(['listen', 'protocol', 'locked', 'data-directory', 'format', 'disk-full', 'io']);
+const EXPECTED = new Set([
+  'listen',
+  'protocol',
+  'topic-config',
+  'declared-topic',
+  'locked',
+  'data-directory',
+  'format',
+  'disk-full',
+  'io',
+]);
 
 export function startupProblem(error: unknown): StartupProblem {
   const { message, code, cause } = partsOf(error);

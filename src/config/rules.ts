@@ -1,5 +1,6 @@
 // What the keys of the configuration must be to each other. The schema has seen to each key alone; a part of the
 // configuration that it refused is left out here, so that one mistake does not hide the others.
+import { collisionKeyOf, isReservedTopicName } from '../hub/topic-names.ts';
 import { type Address, formatAddress, isLoopback, isWildcard } from './address.ts';
 import {
   type CheckedConfig,
@@ -36,6 +37,7 @@ export function brokenRules(values: WrittenTable): BrokenRule[] {
   return [
     ...listenerRules(values, parts.listeners),
     ...sameNames('topic', parts.declaredTopics),
+    ...nameRules(parts.declaredTopics),
     ...topicRules(parts),
     ...kafkaRules(parts.kafka),
   ];
@@ -146,6 +148,24 @@ function* sameBinds(listeners: readonly Numbered<CheckedListener>[]): Generator<
 function collide(left: Address, right: Address): boolean {
   if (left.port !== right.port || left.port === 0) return false;
   return left.host === right.host || isWildcard(left.host) || isWildcard(right.host);
+}
+
+function* nameRules(declaredTopics: readonly Numbered<CheckedTopic>[]): Generator<BrokenRule> {
+  const names = new Map<string, string>();
+  for (const { index, value } of declaredTopics) {
+    const path = ['topic', index, 'name'];
+    const rival = names.get(collisionKeyOf(value.name));
+    if (isReservedTopicName(value.name)) {
+      yield { path, message: `"${value.name}" is the hub's own`, hint: 'choose another name' };
+    } else if (rival !== undefined && rival !== value.name) {
+      yield {
+        path,
+        message: `"${value.name}" collides with "${rival}"`,
+        hint: 'to Kafka "." and "_" are the same here',
+      };
+    }
+    names.set(collisionKeyOf(value.name), value.name);
+  }
 }
 
 function* topicRules({ topics, declaredTopics }: SoundParts): Generator<BrokenRule> {

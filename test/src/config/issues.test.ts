@@ -294,6 +294,14 @@ describe('topics and groups', () => {
       ],
     ],
     [
+      'names that cannot be',
+      `${LISTENER}[[topic]]\nname = "__mqtt_x"\n[[topic]]\nname = "a.b"\n[[topic]]\nname = "a_b"`,
+      [
+        'polylog.toml:6: topic.__mqtt_x.name: "__mqtt_x" is the hub\'s own (choose another name)',
+        'polylog.toml:10: topic.a_b.name: "a_b" collides with "a.b" (to Kafka "." and "_" are the same here)',
+      ],
+    ],
+    [
       'session timeouts the wrong way round',
       `${LISTENER}[kafka]\ngroup_min_session_timeout = "2h"`,
       ['polylog.toml:6: kafka.group_min_session_timeout: must not be longer than group_max_session_timeout'],
