@@ -33,7 +33,11 @@ afterEach(async () => {
 });
 
 function start(...argv: string[]): Child {
-  const child = new Child(process.execPath, [PROGRAM, 'start', '--config', EPHEMERAL, ...argv], {
+  return run([], argv);
+}
+
+function run(nodeArgv: readonly string[], argv: readonly string[]): Child {
+  const child = new Child(process.execPath, [...nodeArgv, PROGRAM, 'start', '--config', EPHEMERAL, ...argv], {
     workingDirectory: directory,
     environment: { POLYLOG_DATA: data },
   });
@@ -119,6 +123,24 @@ describe('a hub', () => {
     const { listeners } = events.find(({ event }) => event === 'ready')!;
     expect(listeners?.map(({ name }) => name)).toEqual(['kafka', 'mqtt', 'admin']);
     expect(events.map(({ event }) => event).slice(-2)).toEqual(['stopping', 'stopped']);
+  });
+});
+
+describe('a fault of ours', () => {
+  it('is logged as fatal with its stack, and ends the process with exit 1', async () => {
+    const preload = `process.on('SIGUSR2', () => Promise.reject(new Error('boom')))`;
+    const child = run(['--import', `data:text/javascript,${preload}`], ['--set', 'log.format=json']);
+    await child.waitFor(/"event":"ready"/);
+    child.kill('SIGUSR2');
+    const { code, stderr } = await child.finished;
+    expect(code).toBe(1);
+    const last: unknown = JSON.parse(stderr.toString().trimEnd().split('\n').at(-1)!);
+    expect(last).toMatchObject({
+      level: 'fatal',
+      event: 'crashed',
+      origin: 'unhandledRejection',
+      error: { message: 'boom', stack: expect.stringContaining('at ') },
+    });
   });
 });
 
