@@ -28,7 +28,8 @@ interface Item {
   /** Undefined with an error code. */
   partition: Partition | undefined;
   errorCode: ErrorCode;
-  range: RecordRange | undefined;
+  /** One behind the other; the store gives what lies together in memory. */
+  ranges: RecordRange[];
 }
 
 interface Fetch {
@@ -71,7 +72,7 @@ async function runFetch(fetch: Fetch): Promise<() => FetchResponse> {
   if (mayWait && bytes < minBytes) {
     const watched = items.map(watchedOf);
     // What was read is let go: it would be kept in memory for as long as the wait lasts.
-    for (const item of items) item.range = undefined;
+    for (const item of items) item.ranges = [];
     const how = await waitForBytes(call, { watched, missingBytes: minBytes - bytes, maxWaitMs, upTo });
     if (how === 'read') await readItems(fetch);
   }
@@ -87,7 +88,7 @@ function nameOf(call: Call, { topic, topicId }: TopicRequest): string | undefine
 function itemOf(call: Call, topic: string | undefined, request: PartitionRequest): Item {
   const partition =
     topic === undefined ? undefined : call.kafka.hub.topics.partition(topic, request.partition);
-  const item: Item = { request, partition, errorCode: ERROR_CODES.NONE, range: undefined };
+  const item: Item = { request, partition, errorCode: ERROR_CODES.NONE, ranges: [] };
   if (topic === undefined) item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_ID;
   else if (!allows(call, 'read', 'topic', topic)) item.errorCode = ERROR_CODES.TOPIC_AUTHORIZATION_FAILED;
   else if (partition === undefined) item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
@@ -98,42 +99,54 @@ function itemOf(call: Call, topic: string | undefined, request: PartitionRequest
 function watchedOf(item: Item): Watched {
   // Only items without an error wait, and those have a partition.
   const partition = item.partition as Partition;
-  return { partition, countedUpTo: item.range?.nextOffset ?? item.request.fetchOffset };
+  return { partition, countedUpTo: item.ranges.at(-1)?.nextOffset ?? item.request.fetchOffset };
 }
 
 /** Reads the items in order until the request's limit; returns the stored bytes read. */
 async function readItems(fetch: Fetch): Promise<number> {
   let bytes = 0;
   for (const item of fetch.items) {
-    if (item.errorCode !== ERROR_CODES.NONE) continue;
-    await readItem(fetch, item, fetch.bytesMax - bytes, bytes > 0);
-    if (item.range !== undefined) bytes += item.range.end - item.range.start;
+    item.ranges = [];
+    if (item.errorCode === ERROR_CODES.NONE)
+      bytes += await readItem(fetch, item, fetch.bytesMax - bytes, bytes > 0);
   }
   return bytes;
 }
 
-async function readItem(fetch: Fetch, item: Item, bytesLeft: number, hasBytes: boolean): Promise<void> {
+/** @param hasBytes the answer has records already, so that the limits are strict (KIP-74). */
+async function readItem(fetch: Fetch, item: Item, bytesLeft: number, hasBytes: boolean): Promise<number> {
   const { partition, request } = item;
-  item.range = undefined;
-  if (partition === undefined) return;
+  if (partition === undefined) return 0;
   if (partition.deleted) {
-    item.errorCode =
-      fetch.call.version >= IDS_SINCE_VERSION
-        ? ERROR_CODES.UNKNOWN_TOPIC_ID
-        : ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
-    return;
+    const isById = fetch.call.version >= IDS_SINCE_VERSION;
+    item.errorCode = isById ? ERROR_CODES.UNKNOWN_TOPIC_ID : ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
+    return 0;
   }
-  const offset = request.fetchOffset;
-  // At the end, where most fetches stand, there is nothing to read.
-  if (offset === readableUpTo(partition, fetch.upTo)) return;
-  const isInRange = offset >= partition.logStartOffset && offset <= partition.logEndOffset;
-  if (isInRange && offset > readableUpTo(partition, fetch.upTo)) return;
-  if (isInRange && hasBytes && bytesLeft <= 0) return;
-  const maxBytes = Math.max(1, Math.min(request.partitionMaxBytes, bytesLeft));
-  const range = await partition.read({ offset, maxBytes, upTo: fetch.upTo });
-  if (range.refused !== undefined) item.errorCode = READ_ERROR_CODES[range.refused];
-  // The first batch of a range comes whole; only the first of the answer may be larger than the limits (KIP-74).
-  else if (!hasBytes || range.end - range.start <= maxBytes) item.range = range;
+  const maxBytes = Math.min(request.partitionMaxBytes, bytesLeft);
+  let offset = request.fetchOffset;
+  let bytes = 0;
+  while (mayHaveMore(partition, offset, fetch.upTo)) {
+    const isFirst = !hasBytes && bytes === 0;
+    if (!isFirst && bytes >= maxBytes) break;
+    const range = await partition.read({ offset, maxBytes: Math.max(1, maxBytes - bytes), upTo: fetch.upTo });
+    if (range.refused !== undefined) {
+      item.errorCode = READ_ERROR_CODES[range.refused];
+      return 0;
+    }
+    // The store gives its first batch whole; only the first of the answer may be larger than the limits.
+    const rangeBytes = range.end - range.start;
+    if (rangeBytes === 0 || (!isFirst && bytes + rangeBytes > maxBytes)) break;
+    item.ranges.push(range);
+    bytes += rangeBytes;
+    offset = range.nextOffset;
+  }
+  return bytes;
+}
+
+/** At the end, where most fetches stand, nothing is read. Beyond the log and before it, the store says why not. */
+function mayHaveMore(partition: Partition, offset: number, upTo: Visibility): boolean {
+  const isInLog = offset >= partition.logStartOffset && offset <= partition.logEndOffset;
+  return !isInLog || offset < readableUpTo(partition, upTo);
 }
 
 /** Called when the answer is written: the encoder's output is copied out before the next one. */
@@ -164,12 +177,21 @@ function respond(fetch: Fetch): FetchResponse {
   return { responses };
 }
 
-function encodeItem(fetch: Fetch, { request, range }: Item, encodedBytes: number): Buffer {
-  if (range === undefined || range.start === range.end) return NO_RECORDS;
+function encodeItem(fetch: Fetch, { request, ranges }: Item, encodedBytes: number): Buffer {
   const { encoder, cursor } = fetch.call.kafka;
+  const start = encoder.length;
   const bytesMax = Math.min(request.partitionMaxBytes, fetch.bytesMax - encodedBytes);
-  const options = { fromOffset: request.fetchOffset, bytesMax, atLeastOne: encodedBytes === 0 };
-  return encodeBatches(encoder, cursor, range, options).bytes;
+  for (const range of ranges) {
+    const ownBytes = encoder.length - start;
+    const options = {
+      fromOffset: request.fetchOffset,
+      bytesMax: bytesMax - ownBytes,
+      atLeastOne: encodedBytes + ownBytes === 0,
+    };
+    const { nextOffset } = encodeBatches(encoder, cursor, range, options);
+    if (nextOffset < range.nextOffset) break;
+  }
+  return encoder.slice(start);
 }
 
 function refused({ request, errorCode }: Item): PartitionAnswer {

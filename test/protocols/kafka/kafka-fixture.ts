@@ -1,6 +1,9 @@
 // A Kafka front end over a real hub and store on a free port, and a client that speaks it by the message schemas.
 
+import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { FrameReader } from '../../../protocols/kafka/framing.ts';
 import { createKafkaFrontEnd } from '../../../protocols/kafka/front-end.ts';
@@ -10,38 +13,88 @@ import type { Message } from '../../../protocols/kafka/wire/message.ts';
 import { WireReader } from '../../../protocols/kafka/wire/reader.ts';
 import type { Fields, StructInput, StructValue } from '../../../protocols/kafka/wire/schema.ts';
 import { WireWriter } from '../../../protocols/kafka/wire/writer.ts';
-import type { FrontEnd } from '../../../protocols/port.ts';
-import {
-  openTestHub,
-  type TestHub,
-  type TestHubOptions,
-  temporaryDirectory,
-} from '../../src/hub/hub-fixture.ts';
+import type { FrontEnd, Partition } from '../../../protocols/port.ts';
+import type { TopicDefaults } from '../../../src/config/broker-config.ts';
+import { SYSTEM_CLOCK, SYSTEM_RANDOM } from '../../../src/hub/clock.ts';
+import { type LocalHub, openHub } from '../../../src/hub/hub.ts';
+import type { FileSystem } from '../../../storage/file-system.ts';
+import { type LogStore, openLogStore, openMetaStore } from '../../../storage/index.ts';
+import { TOPIC_DEFAULTS } from '../../src/hub/hub-fixture.ts';
+import { TestLog } from '../../src/hub/test-log.ts';
 
-export interface TestKafka extends TestHub {
+export interface KafkaFixtureOptions extends KafkaOptions {
+  readonly topics?: Partial<TopicDefaults>;
+  readonly fileSystem?: FileSystem;
+  /** Its data is kept when given. */
+  readonly directory?: string;
+}
+
+export interface TestKafka {
+  readonly hub: LocalHub;
+  readonly store: LogStore;
+  readonly log: TestLog;
   readonly frontEnd: FrontEnd;
   readonly port: number;
   readonly directory: string;
   connect(): Promise<KafkaSocket>;
+  createTopic(
+    name: string,
+    config?: Readonly<Record<string, string>>,
+    partitions?: number,
+  ): Promise<Partition>;
+  close(): Promise<void>;
 }
 
-/** No delay before a first round, unless a test is about it. */
-const QUICK: KafkaOptions = { groupInitialRebalanceDelayMs: 0, groupMinSessionTimeoutMs: 50 };
-
-export async function openTestKafka(
-  options: KafkaOptions = {},
-  hubOptions: TestHubOptions = {},
-  directory = temporaryDirectory(),
-): Promise<TestKafka> {
-  const testHub = await openTestHub(directory, hubOptions);
-  const frontEnd = await createKafkaFrontEnd(testHub.hub, { ...QUICK, ...options });
+/** To be closed by the caller: for tests that share one. */
+export async function openKafka(options: KafkaFixtureOptions = {}): Promise<TestKafka> {
+  const { topics, fileSystem, ...kafkaOptions } = options;
+  const directory = options.directory ?? mkdtempSync(path.join(tmpdir(), 'polylog-kafka-'));
+  const log = new TestLog();
+  const surroundings = { clock: SYSTEM_CLOCK, random: SYSTEM_RANDOM, log };
+  const store = await openLogStore({
+    directory,
+    nodeId: 7,
+    ...surroundings,
+    ...(fileSystem === undefined ? {} : { fileSystem }),
+  });
+  const metaStore = await openMetaStore(path.join(directory, 'meta'));
+  const hub = await openHub({
+    ...{ store, metaStore, nodeId: 7, rack: undefined, declaredTopics: [], advertised: new Map() },
+    topics: { ...TOPIC_DEFAULTS, ...topics },
+    ...surroundings,
+  });
+  // No delay before a first round, unless a test is about it.
+  const quick = { groupInitialRebalanceDelayMs: 0, groupMinSessionTimeoutMs: 50 };
+  const frontEnd = await createKafkaFrontEnd(hub, { ...quick, ...kafkaOptions });
   const { port } = await frontEnd.listen({ name: 'kafka', host: '127.0.0.1', port: 0, connectionsMax: 50 });
+  let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     await frontEnd.close();
-    await testHub.close();
+    hub.close();
+    await metaStore.close();
+    await store.close();
+    if (options.directory === undefined) rmSync(directory, { recursive: true, force: true });
   };
-  onTestFinished(close);
-  return { ...testHub, close, frontEnd, port, directory, connect: () => KafkaSocket.connect(port) };
+  return {
+    ...{ hub, store, log, frontEnd, port, directory },
+    connect: () => KafkaSocket.connect(port),
+    async createTopic(name, config = {}, partitions = 1) {
+      const made = await hub.topics.create({ name, partitions, replicationFactor: -1, config });
+      if ('error' in made) throw new Error(`${made.error}: ${made.message}`);
+      return hub.topics.partition(name, 0)!;
+    },
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+/** Closed when the test is over. */
+export async function openTestKafka(options: KafkaFixtureOptions = {}): Promise<TestKafka> {
+  const kafka = await openKafka(options);
+  onTestFinished(() => kafka.close());
+  return kafka;
 }
 
 interface Waiting {
@@ -57,6 +110,7 @@ export class KafkaSocket {
   readonly closed: Promise<void>;
   readonly #frames = new FrameReader(1 << 30);
   readonly #waiting: Waiting[] = [];
+  readonly #raw: Waiting[] = [];
   /** Correlation ids of the answers, as they came. */
   readonly answered: number[] = [];
   #correlationId = 0;
@@ -111,6 +165,19 @@ export class KafkaSocket {
     return readAnswer(api.response, version, await answer);
   }
 
+  /** Sends requests in one write. */
+  async askAtOnce<Req extends Fields, Res extends Fields>(
+    requests: readonly (readonly [ApiMessages<Req, Res>, number, StructInput<Req>])[],
+  ): Promise<StructValue<Res>[]> {
+    const frames: Buffer[] = [];
+    const answers = requests.map(async ([api, version, request]) => {
+      frames.push(this.frame(api, version, request));
+      return readAnswer(api.response, version, await this.answer());
+    });
+    this.socket.write(Buffer.concat(frames));
+    return Promise.all(answers);
+  }
+
   /** Sends a request that has no answer. */
   tell<Req extends Fields>(api: ApiMessages<Req, Fields>, version: number, request: StructInput<Req>): void {
     this.socket.write(this.frame(api, version, request));
@@ -125,9 +192,19 @@ export class KafkaSocket {
     return answer;
   }
 
+  /** The next answer as it came, its correlation id included. */
+  answerRaw(): Promise<Buffer> {
+    return new Promise((resolve, reject) => this.#raw.push({ correlationId: -1, resolve, reject }));
+  }
+
   #take(chunk: Buffer): void {
     this.#frames.push(chunk);
     for (let frame = this.#frames.next(); frame !== undefined; frame = this.#frames.next()) {
+      const raw = this.#raw.shift();
+      if (raw !== undefined) {
+        raw.resolve(Buffer.from(frame));
+        continue;
+      }
       const correlationId = frame.readInt32BE(0);
       this.answered.push(correlationId);
       const waiting = this.#waiting.shift();
@@ -155,4 +232,22 @@ export function readAnswer<Res extends Fields>(
   const value = response.read(reader, version);
   if (reader.remaining > 0) throw new Error(`${reader.remaining} bytes behind ${response.name}`);
   return value;
+}
+
+/** Resolves when the method is called next; what it does and returns stays. */
+export function whenCalled<Name extends string>(
+  target: Readonly<Record<Name, unknown>>,
+  name: Name,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const method = target[name] as (...args: unknown[]) => unknown; // the name of a method, by its callers
+    Object.defineProperty(target, name, {
+      configurable: true,
+      value: (...args: unknown[]) => {
+        Object.defineProperty(target, name, { configurable: true, value: method });
+        resolve();
+        return method.apply(target, args);
+      },
+    });
+  });
 }

@@ -1,0 +1,145 @@
+// The messages of every API under its name, and requests about one partition in a line.
+
+import * as apiVersions from '../../../protocols/kafka/messages/api-versions.ts';
+import * as createTopics from '../../../protocols/kafka/messages/create-topics.ts';
+import * as deleteTopics from '../../../protocols/kafka/messages/delete-topics.ts';
+import * as describeCluster from '../../../protocols/kafka/messages/describe-cluster.ts';
+import * as fetch from '../../../protocols/kafka/messages/fetch.ts';
+import * as findCoordinator from '../../../protocols/kafka/messages/find-coordinator.ts';
+import * as heartbeat from '../../../protocols/kafka/messages/heartbeat.ts';
+import * as initProducerId from '../../../protocols/kafka/messages/init-producer-id.ts';
+import * as joinGroup from '../../../protocols/kafka/messages/join-group.ts';
+import * as leaveGroup from '../../../protocols/kafka/messages/leave-group.ts';
+import * as listOffsets from '../../../protocols/kafka/messages/list-offsets.ts';
+import * as metadata from '../../../protocols/kafka/messages/metadata.ts';
+import * as offsetCommit from '../../../protocols/kafka/messages/offset-commit.ts';
+import * as offsetFetch from '../../../protocols/kafka/messages/offset-fetch.ts';
+import * as produce from '../../../protocols/kafka/messages/produce.ts';
+import * as syncGroup from '../../../protocols/kafka/messages/sync-group.ts';
+import { array, int16, int32, int64, records, string } from '../../../protocols/kafka/wire/fields.ts';
+import { message } from '../../../protocols/kafka/wire/message.ts';
+
+export const api = {
+  produce: { key: 0, request: produce.ProduceRequest, response: produce.ProduceResponse },
+  legacyProduce: {
+    key: 0,
+    request: message(
+      'ProduceRequest',
+      { versions: [0, 2] },
+      {
+        acks: int16(),
+        timeoutMs: int32(),
+        topicData: array({ name: string(), partitionData: array({ index: int32(), records: records() }) }),
+      },
+    ),
+    response: message(
+      'ProduceResponse',
+      { versions: [0, 2] },
+      {
+        responses: array({
+          name: string(),
+          partitionResponses: array({
+            index: int32(),
+            errorCode: int16(),
+            baseOffset: int64(),
+            logAppendTimeMs: int64({ versions: '2' }),
+          }),
+        }),
+        throttleTimeMs: int32({ versions: '1+' }),
+      },
+    ),
+  },
+  fetch: { key: 1, request: fetch.FetchRequest, response: fetch.FetchResponse },
+  listOffsets: { key: 2, request: listOffsets.ListOffsetsRequest, response: listOffsets.ListOffsetsResponse },
+  metadata: { key: 3, request: metadata.MetadataRequest, response: metadata.MetadataResponse },
+  offsetCommit: {
+    key: 8,
+    request: offsetCommit.OffsetCommitRequest,
+    response: offsetCommit.OffsetCommitResponse,
+  },
+  offsetFetch: { key: 9, request: offsetFetch.OffsetFetchRequest, response: offsetFetch.OffsetFetchResponse },
+  findCoordinator: {
+    key: 10,
+    request: findCoordinator.FindCoordinatorRequest,
+    response: findCoordinator.FindCoordinatorResponse,
+  },
+  joinGroup: { key: 11, request: joinGroup.JoinGroupRequest, response: joinGroup.JoinGroupResponse },
+  heartbeat: { key: 12, request: heartbeat.HeartbeatRequest, response: heartbeat.HeartbeatResponse },
+  leaveGroup: { key: 13, request: leaveGroup.LeaveGroupRequest, response: leaveGroup.LeaveGroupResponse },
+  syncGroup: { key: 14, request: syncGroup.SyncGroupRequest, response: syncGroup.SyncGroupResponse },
+  apiVersions: {
+    key: 18,
+    request: apiVersions.ApiVersionsRequest,
+    response: apiVersions.ApiVersionsResponse,
+  },
+  createTopics: {
+    key: 19,
+    request: createTopics.CreateTopicsRequest,
+    response: createTopics.CreateTopicsResponse,
+  },
+  deleteTopics: {
+    key: 20,
+    request: deleteTopics.DeleteTopicsRequest,
+    response: deleteTopics.DeleteTopicsResponse,
+  },
+  initProducerId: {
+    key: 22,
+    request: initProducerId.InitProducerIdRequest,
+    response: initProducerId.InitProducerIdResponse,
+  },
+  describeCluster: {
+    key: 60,
+    request: describeCluster.DescribeClusterRequest,
+    response: describeCluster.DescribeClusterResponse,
+  },
+};
+
+/** No names = an empty list. */
+export function metadataOf(...names: string[]) {
+  return { topics: names.map((name) => ({ name })) };
+}
+
+export function produceOf(
+  topic: string,
+  batch: Buffer | null,
+  options: { acks?: number; partition?: number } = {},
+) {
+  const { acks = -1, partition = 0 } = options;
+  return {
+    ...{ acks, timeoutMs: 10_000 },
+    topicData: [{ name: topic, partitionData: [{ index: partition, records: batch }] }],
+  };
+}
+
+export interface FetchOptions {
+  readonly partition?: number;
+  readonly maxWaitMs?: number;
+  readonly minBytes?: number;
+  readonly maxBytes?: number;
+  readonly partitionMaxBytes?: number;
+  readonly currentLeaderEpoch?: number;
+  readonly isolationLevel?: number;
+}
+
+export function fetchOf(topic: string, fetchOffset: number, options: FetchOptions = {}) {
+  const {
+    partition = 0,
+    maxWaitMs = 0,
+    minBytes = 1,
+    maxBytes = 1 << 26,
+    partitionMaxBytes = 1 << 26,
+  } = options;
+  const { currentLeaderEpoch = -1, isolationLevel = 0 } = options;
+  const partitions = [{ partition, fetchOffset, partitionMaxBytes, currentLeaderEpoch }];
+  return { maxWaitMs, minBytes, maxBytes, isolationLevel, topics: [{ topic, partitions }] };
+}
+
+export function offsetsOf(
+  topic: string,
+  timestamp: number,
+  options: { partition?: number; isolationLevel?: number } = {},
+) {
+  const { partition = 0, isolationLevel = 0 } = options;
+  const partitions = [{ partitionIndex: partition, timestamp }];
+  return { replicaId: -1, isolationLevel, topics: [{ name: topic, partitions }] };
+}
