@@ -80,6 +80,8 @@ export class FakePartition implements Partition {
   /** Why publishing is refused from now on. */
   refusal: Refused | undefined;
   reads = 0;
+  /** Holds up the next read, and that one only. */
+  nextReadWaitsFor: Promise<void> | undefined;
   readonly #hub: FakeHub;
   /** One batch per record. */
   readonly #batches: Buffer[] = [];
@@ -129,6 +131,9 @@ export class FakePartition implements Partition {
 
   async read({ offset, maxBytes }: ReadOptions): Promise<ReadResult> {
     this.reads++;
+    const gate = this.nextReadWaitsFor;
+    this.nextReadWaitsFor = undefined;
+    if (gate !== undefined) await gate;
     if (this.deleted) return { refused: 'unknown-topic', message: 'deleted' };
     if (offset < this.logStartOffset || offset > this.highWatermark) {
       return { refused: 'offset-out-of-range', message: `offset ${offset}` };

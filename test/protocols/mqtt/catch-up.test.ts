@@ -1,0 +1,248 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { QoS } from '../../../protocols/mqtt/packets/publish.ts';
+import { Delivering, OUTPUT_BYTES_MAX, settle } from './delivery-fixture.ts';
+
+const numbers = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => String(from + index));
+
+describe('a client that does not acknowledge', () => {
+  it('gets what its window allows, and the rest from the log, once and in order [FAULTS 44]', async () => {
+    const on = new Delivering();
+    const client = on.client('slow', { inflightMax: 4 });
+    client.acknowledges = false;
+    on.subscribe(client, '#', { qos: 1 });
+    for (const payload of numbers(50)) on.publish('t', 't/1', payload);
+    await settle();
+    expect(client.payloads).toEqual(numbers(4));
+    client.acknowledges = true;
+    client.acknowledge();
+    for (let round = 0; client.payloads.length < 50 && round < 100; round++) await settle();
+    expect(client.payloads).toEqual(numbers(50));
+  });
+
+  it('goes live again: what comes later is not read twice', async () => {
+    const on = new Delivering();
+    const client = on.client('slow', { inflightMax: 2 });
+    client.acknowledges = false;
+    on.subscribe(client, '#', { qos: 1 });
+    for (const payload of numbers(10)) on.publish('t', 't/1', payload);
+    await settle();
+    client.acknowledges = true;
+    client.acknowledge();
+    for (let round = 0; client.payloads.length < 10 && round < 100; round++) await settle();
+    const reads = on.partition('t').reads;
+    on.publish('t', 't/1', '10');
+    await settle();
+    expect(client.payloads).toEqual(numbers(11));
+    // The dispatcher's read alone.
+    expect(on.partition('t').reads).toBe(reads + 1);
+  });
+
+  it('delays nobody else', async () => {
+    const on = new Delivering();
+    const [slow, quick] = [on.client('slow', { inflightMax: 1 }), on.client('quick')];
+    slow.acknowledges = false;
+    on.subscribe(slow, '#', { qos: 1 });
+    on.subscribe(quick, '#', { qos: 1 });
+    for (const payload of numbers(100)) on.publish('t', 't/1', payload);
+    await settle();
+    expect(slow.payloads).toEqual(['0']);
+    expect(quick.payloads).toEqual(numbers(100));
+  });
+
+  it('reads the log no more while it waits', async () => {
+    const on = new Delivering();
+    const client = on.client('slow', { inflightMax: 1 });
+    client.acknowledges = false;
+    on.subscribe(client, '#', { qos: 1 });
+    for (const payload of numbers(20)) on.publish('t', 't/1', payload);
+    await settle();
+    const reads = on.partition('t').reads;
+    await settle();
+    expect(on.partition('t').reads).toBe(reads);
+  });
+});
+
+describe('a client that does not read', () => {
+  it('costs a bounded amount of memory, and gets everything when it reads again [FAULTS 44]', async () => {
+    const on = new Delivering();
+    const client = on.client('stalled');
+    on.subscribe(client, '#', { qos: 1 });
+    client.stalled = true;
+    const payload = (index: string) => index.padEnd(1000, '.');
+    for (const index of numbers(500)) on.publish('t', 't/1', payload(index));
+    await settle();
+    // What was allowed, and at most one buffer that was on its way when the bound was reached.
+    expect(client.waitingMax).toBeLessThan(OUTPUT_BYTES_MAX + 65_536);
+    client.stalled = false;
+    for (let round = 0; client.payloads.length < 500 && round < 100; round++) await settle();
+    expect(client.payloads).toEqual(numbers(500).map(payload));
+  });
+
+  it('loses QoS 0 messages, and each is counted [FAULTS 54]', async () => {
+    const on = new Delivering();
+    const [stalled, quick] = [on.client('stalled'), on.client('quick')];
+    on.subscribe(stalled, '#', { qos: 0 });
+    on.subscribe(quick, '#', { qos: 0 });
+    stalled.stalled = true;
+    for (const index of numbers(500)) on.publish('t', 't/1', index.padEnd(1000, '.'));
+    await settle();
+    stalled.stalled = false;
+    await settle();
+    expect(quick.payloads).toHaveLength(500);
+    expect(stalled.payloads.length + on.counters.droppedSlow).toBe(500);
+    expect(on.counters.droppedSlow).toBeGreaterThan(100);
+  });
+});
+
+describe('catching up', () => {
+  it('does not bring a subscription what is older than it', async () => {
+    const on = new Delivering();
+    const client = on.client('slow', { inflightMax: 2 });
+    client.acknowledges = false;
+    on.subscribe(client, 't/a', { qos: 1 });
+    for (const payload of numbers(6)) on.publish('t', 't/a', `a${payload}`);
+    on.publish('t', 't/b', 'b too early');
+    await settle();
+    on.subscribe(client, 't/b', { qos: 1 });
+    on.publish('t', 't/b', 'b in time');
+    client.acknowledges = true;
+    client.acknowledge();
+    for (let round = 0; round < 20; round++) await settle();
+    expect(client.payloads).toEqual([...numbers(6).map((payload) => `a${payload}`), 'b in time']);
+  });
+
+  it('that overtakes the dispatcher leaves to it what it has not sent', async () => {
+    const on = new Delivering();
+    const client = on.client('slow', { inflightMax: 4 });
+    client.acknowledges = false;
+    on.subscribe(client, '#', { qos: 1 });
+    for (const payload of numbers(6)) on.publish('t', 't', payload);
+    await settle();
+    const partition = on.partition('t');
+    let release: () => void = () => undefined;
+    // The dispatcher's read, for it is the one that the commit wakes.
+    partition.nextReadWaitsFor = new Promise((resolve) => {
+      release = resolve;
+    });
+    for (const payload of numbers(4, 6)) on.publish('t', 't', payload);
+    partition.commit();
+    client.acknowledges = true;
+    client.acknowledge();
+    for (let round = 0; round < 5; round++) await settle();
+    expect(client.payloads).toEqual(numbers(6));
+    release();
+    for (let round = 0; round < 5; round++) await settle();
+    expect(client.payloads).toEqual(numbers(10));
+  });
+
+  it('goes on where retention left something, and counts what is gone', async () => {
+    const on = new Delivering();
+    const client = on.client('slow', { inflightMax: 1 });
+    client.acknowledges = false;
+    on.subscribe(client, '#', { qos: 1 });
+    for (const payload of numbers(10)) on.publish('t', 't', payload);
+    await settle();
+    on.partition('t').logStartOffset = 7;
+    client.acknowledges = true;
+    client.acknowledge();
+    for (let round = 0; round < 20; round++) await settle();
+    expect(client.payloads).toEqual(['0', '7', '8', '9']);
+    expect(on.counters.droppedRetention).toBe(6);
+  });
+
+  it('ends with the topic', async () => {
+    const on = new Delivering();
+    const client = on.client('slow', { inflightMax: 1 });
+    client.acknowledges = false;
+    on.subscribe(client, '#', { qos: 1 });
+    for (const payload of numbers(5)) on.publish('t', 't', payload);
+    await settle();
+    await on.hub.topics.delete('t');
+    on.publish('u', 'u', 'of another topic');
+    client.acknowledges = true;
+    client.acknowledge();
+    for (let round = 0; round < 10; round++) await settle();
+    expect(client.payloads).toEqual(['0', 'of another topic']);
+  });
+
+  it('ends with the session', async () => {
+    const on = new Delivering();
+    const client = on.client('slow', { inflightMax: 1 });
+    client.acknowledges = false;
+    on.subscribe(client, '#', { qos: 1 });
+    for (const payload of numbers(5)) on.publish('t', 't', payload);
+    await settle();
+    client.session.close();
+    on.dispatchers.forget(client.session);
+    const reads = on.partition('t').reads;
+    client.acknowledge();
+    on.publish('t', 't', 'x');
+    await settle();
+    expect(client.payloads).toEqual(['0']);
+    expect(on.partition('t').reads).toBe(reads);
+  });
+
+  const steps = fc.array(
+    fc.oneof(
+      {
+        weight: 6,
+        arbitrary: fc.record({
+          kind: fc.constant('publish' as const),
+          partition: fc.nat(2),
+          qos: fc.constantFrom<QoS>(1, 2),
+          size: fc.constantFrom(1, 1, 1, 2000),
+          count: fc.integer({ min: 1, max: 20 }),
+        }),
+      },
+      { weight: 2, arbitrary: fc.constant({ kind: 'commit' as const }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('acknowledge' as const), count: fc.nat(12) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('stalled' as const), stalled: fc.boolean() }) },
+      { weight: 2, arbitrary: fc.constant({ kind: 'settle' as const }) },
+    ),
+    { maxLength: 50 },
+  );
+
+  it('brings every message once and in the order of its partition, however its client behaves', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, fc.integer({ min: 1, max: 9 }), async (sequence, inflightMax) => {
+        // Small ranges, so that a partition takes several and others get their turn in between.
+        const on = new Delivering(600);
+        on.hub.commits = 'when-told';
+        on.hub.topics.partitions = 3;
+        const client = on.client('slow', { inflightMax });
+        client.acknowledges = false;
+        on.subscribe(client, '#', { qos: 2 });
+        const expected: string[][] = [[], [], []];
+        const commit = () => [0, 1, 2].forEach((index) => void on.partition('t', index).commit());
+        for (const step of sequence) {
+          if (step.kind === 'publish') {
+            for (let index = 0; index < step.count; index++) {
+              const own = expected[step.partition]!;
+              const payload = `${step.partition}:${own.length}`.padEnd(step.size, '.');
+              own.push(payload);
+              on.publish('t', 't/x', payload, { qos: step.qos, partition: step.partition });
+            }
+          } else if (step.kind === 'commit') commit();
+          else if (step.kind === 'acknowledge') client.acknowledge(step.count);
+          else if (step.kind === 'stalled') client.stalled = step.stalled;
+          else await settle();
+        }
+        commit();
+        client.stalled = false;
+        client.acknowledges = true;
+        const total = expected.flat().length;
+        for (let round = 0; client.payloads.length < total && round < 500; round++) {
+          client.acknowledge();
+          await settle();
+        }
+        await settle();
+        for (const [partition, payloads] of expected.entries()) {
+          expect(client.payloads.filter((payload) => payload.startsWith(`${partition}:`))).toEqual(payloads);
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
