@@ -1,5 +1,5 @@
-// Opens the admin API's listeners and closes them. The HTTP server and what it needs are imported here, not before:
-// 200 ms that the hub opens its logs and its other listeners in.
+// Opens the admin API's listeners and closes them. The HTTP server is imported when the first one opens: a hub
+// without an admin API never pays for it.
 import type { ListenerView, Log } from '../../protocols/port.ts';
 import type { ListenerConfig } from '../config/broker-config.ts';
 import { type AdminServer, BrokerError } from '../running-broker.ts';

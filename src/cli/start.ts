@@ -34,12 +34,14 @@ async function openBroker(
   const { startBroker } = await import('../broker.ts');
   const version = packageVersion();
   try {
-    return await startBroker(config.broker, log, {
+    const starting = startBroker(config.broker, log, {
       startAdmin: async (target, listeners) => {
         const { startAdmin } = await import('../admin/start-admin.ts');
         return startAdmin({ target, listeners, version, log });
       },
     });
+    prepareAdmin(config);
+    return await starting;
   } catch (error) {
     const problem = startupProblem(error);
     if (!problem.isExpected) log.fatal('start-failed', { error });
@@ -47,6 +49,11 @@ async function openBroker(
     surroundings.err(`polylog: ${problem.line}\n`);
     return undefined;
   }
+}
+
+/** Imports the HTTP server while the stores wait for the disk. Should that fail, the one who needs it tells. */
+function prepareAdmin({ broker: { listeners } }: LoadedConfig): void {
+  if (listeners.some(({ protocol }) => protocol === 'http')) import('../admin/server.ts').catch(() => {});
 }
 
 /** Words for people; where the log is for machines, an event. */
