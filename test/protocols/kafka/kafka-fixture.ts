@@ -13,7 +13,7 @@ import type { Message } from '../../../protocols/kafka/wire/message.ts';
 import { WireReader } from '../../../protocols/kafka/wire/reader.ts';
 import type { Fields, StructInput, StructValue } from '../../../protocols/kafka/wire/schema.ts';
 import { WireWriter } from '../../../protocols/kafka/wire/writer.ts';
-import type { FrontEnd, Partition } from '../../../protocols/port.ts';
+import type { Clock, FrontEnd, Partition, Timer } from '../../../protocols/port.ts';
 import type { TopicDefaults } from '../../../src/config/broker-config.ts';
 import { SYSTEM_CLOCK, SYSTEM_RANDOM } from '../../../src/hub/clock.ts';
 import { type LocalHub, openHub } from '../../../src/hub/hub.ts';
@@ -25,6 +25,7 @@ import { TestLog } from '../../src/hub/test-log.ts';
 export interface KafkaFixtureOptions extends KafkaOptions {
   readonly topics?: Partial<TopicDefaults>;
   readonly fileSystem?: FileSystem;
+  readonly clock?: Clock;
   /** Its data is kept when given. */
   readonly directory?: string;
 }
@@ -47,10 +48,10 @@ export interface TestKafka {
 
 /** To be closed by the caller: for tests that share one. */
 export async function openKafka(options: KafkaFixtureOptions = {}): Promise<TestKafka> {
-  const { topics, fileSystem, ...kafkaOptions } = options;
+  const { topics, fileSystem, clock = SYSTEM_CLOCK, ...kafkaOptions } = options;
   const directory = options.directory ?? mkdtempSync(path.join(tmpdir(), 'polylog-kafka-'));
   const log = new TestLog();
-  const surroundings = { clock: SYSTEM_CLOCK, random: SYSTEM_RANDOM, log };
+  const surroundings = { clock, random: SYSTEM_RANDOM, log };
   const store = await openLogStore({
     directory,
     nodeId: 7,
@@ -250,4 +251,40 @@ export function whenCalled<Name extends string>(
       },
     });
   });
+}
+
+/** The real clock, but time can be skipped: what is due in it fires at once. */
+export class SkippingClock implements Clock {
+  #skippedMs = 0;
+  readonly #timers = new Set<{ readonly dueMs: number; fire(): void }>();
+
+  now(): number {
+    return SYSTEM_CLOCK.now() + this.#skippedMs;
+  }
+
+  monotonic(): number {
+    return SYSTEM_CLOCK.monotonic() + this.#skippedMs;
+  }
+
+  setTimer(delayMs: number, callback: () => void): Timer {
+    const timer = {
+      dueMs: this.monotonic() + delayMs,
+      fire: () => {
+        cancel();
+        callback();
+      },
+    };
+    const real = SYSTEM_CLOCK.setTimer(delayMs, () => timer.fire());
+    const cancel = (): void => {
+      real.cancel();
+      this.#timers.delete(timer);
+    };
+    this.#timers.add(timer);
+    return { cancel };
+  }
+
+  skip(durationMs: number): void {
+    this.#skippedMs += durationMs;
+    for (const timer of [...this.#timers]) if (timer.dueMs <= this.monotonic()) timer.fire();
+  }
 }
