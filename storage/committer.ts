@@ -2,7 +2,7 @@
 // it starts; what is finished meanwhile goes with the next. Also the watchdog, and the rule that after a failed or
 // hung write or flush nothing is retried: the page cache may have dropped what it failed to write, so a second
 // fdatasync that succeeds proves nothing.
-import type { Clock, Timer } from './environment.ts';
+import type { Clock, Log, Timer } from './environment.ts';
 import { StorageError, storageErrorOf } from './errors.ts';
 import type { OpenFiles } from './open-files.ts';
 import type { Segment } from './segment.ts';
@@ -116,6 +116,7 @@ export interface CommitterOptions {
   readonly files: OpenFiles;
   readonly clock: Clock;
   readonly flushTimeoutMs: number;
+  readonly log: Log;
   readonly name: string;
 }
 
@@ -176,9 +177,10 @@ export class Committer {
         this.#writing = false;
         this.#finish(group, ranges);
       },
-      (error: unknown) => {
-        this.#writing = false;
+      async (error: unknown) => {
         this.#fail(storageErrorOf(error, `writing ${this.#options.name}`));
+        await this.#takeBack();
+        this.#writing = false;
       },
     );
   }
@@ -209,11 +211,12 @@ export class Committer {
     for (const { chunk, end } of ranges) {
       const segment = chunk.segment!; // set with the chunk's first finished batch
       if (segment !== this.#segment) await this.#changeTo(segment);
+      // Given up by the watchdog: what still comes back must not write on.
+      if (this.#failed) return;
       const start = chunk.written;
       await files.with(segment.path, (file) =>
         file.write(chunk.bytes, start, end - start, chunk.filePosition + start),
       );
-      // Given up by the watchdog: whatever still comes back must not write on.
       if (this.#failed) return;
       chunk.written = end;
     }
@@ -261,6 +264,24 @@ export class Committer {
     this.#open = undefined;
     this.#host.groupFailed(error);
     this.#tellIdle();
+  }
+
+  /**
+   * Cuts what the failed flush may have left in memory alone: the next process would find it in the file, flush it
+   * with success, and lose it with the power. Nobody was told that it is on disk.
+   */
+  async #takeBack(): Promise<void> {
+    const segment = this.#segment;
+    if (segment === undefined) return;
+    const { files, log, name } = this.#options;
+    try {
+      await files.with(segment.path, async (file) => {
+        await file.truncate(segment.flushedBytes);
+        await file.datasync();
+      });
+    } catch (error) {
+      log.warn('log.not-taken-back', { log: name, position: segment.flushedBytes, error });
+    }
   }
 
   #tellIdle(): void {

@@ -96,6 +96,7 @@ export class IndexCompletion {
         throw new StorageError('corrupt', `${segment.path}: the batch at byte ${scan.position} is damaged`);
       }
       const { view, at } = scan;
+      if (batchBaseOffsetAt(view, at) >= segment.endOffset) return;
       const firstTimestampMs = readInt64(view, at + BATCH_FIRST_TIMESTAMP_AT);
       if (firstOnly) return index.setFirstTimestamp(firstTimestampMs);
       index.note(batchBaseOffsetAt(view, at), scan.position, firstTimestampMs, batchMaxTimestampAt(view, at));

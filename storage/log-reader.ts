@@ -105,7 +105,10 @@ export class LogReader {
         let position = this.#ends.positionOf(offset, segment);
         if (position < 0) position = await this.#seek(file, segment, offset);
         if (position >= segment.flushedBytes) return undefined;
-        return await this.#load(file, segment, position, offset, maxBytes, bound);
+        // What lies behind the offset where the next segment begins does not count: a cut that a crash undid.
+        const end = Math.min(bound, segment.endOffset);
+        const range = await this.#load(file, segment, position, offset, maxBytes, end);
+        return range.end === 0 && end < bound ? undefined : range;
       });
     } catch (error) {
       throw storageErrorOf(error, `reading ${segment.path}`);

@@ -94,6 +94,7 @@ export class PartitionLog {
       files: parts.files,
       clock: parts.clock,
       flushTimeoutMs: parts.flushTimeoutMs,
+      log: parts.log,
       name: this.#name,
     });
     this.#appender = new LogAppender(parts, {

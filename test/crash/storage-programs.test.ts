@@ -64,7 +64,7 @@ class Program {
   }
 
   /** Appends a few batches and waits for them, or not. */
-  async #append(waits: boolean): Promise<void> {
+  async #append(waits: boolean, microticks = -1): Promise<void> {
     const log = this.#log!;
     const acknowledged: Promise<void>[] = [];
     for (let batches = 1 + this.#below(4); batches > 0 && log.failed === undefined; batches--) {
@@ -88,6 +88,7 @@ class Program {
     }
     this.trace.push(`append to ${this.#model.length}${waits ? ', wait' : ''}`);
     if (waits) await Promise.all(acknowledged);
+    else if (microticks >= 0) await this.#microticks(microticks);
     else if (this.#below(2) === 0) await this.#ticks(1 + this.#below(20));
   }
 
@@ -135,7 +136,7 @@ class Program {
     const { flushed } = append(log, records);
     this.#model.push(...records);
     if (kind === 'datasync-hangs') {
-      while (this.#files.isArmed) await this.#ticks(1);
+      for (let ticks = 0; this.#files.isArmed && ticks < 1000; ticks++) await this.#ticks(1);
       this.#fixture!.clock.advance(60_000);
     }
     expect(await flushed, this.#why('the fault is told')).toBeDefined();
@@ -159,9 +160,14 @@ class Program {
   }
 
   async #crash(): Promise<void> {
-    const keep = (['nothing', 'everything', 'anything', 'anything'] as const)[this.#below(4)]!;
-    this.trace.push(`crash, keeping ${keep}`);
-    this.#files.crash(keep, this.#random);
+    if (this.#log!.failed === undefined && this.#below(3) > 0) {
+      // Something is under way, at any stage of it.
+      await this.#append(false, this.#below(12));
+    }
+    const keep = (['nothing', 'everything', 'anything', 'anything', 'kill'] as const)[this.#below(5)]!;
+    this.trace.push(keep === 'kill' ? keep : `crash, keeping ${keep}`);
+    if (keep === 'kill') this.#files.kill();
+    else this.#files.crash(keep, this.#random);
     if (this.#below(2) === 0) this.#index.forgetAfter(this.#below(this.#index.size + 1));
     await this.#open();
   }
@@ -219,6 +225,12 @@ class Program {
 
   #below(bound: number): number {
     return Math.floor(this.#random() * bound);
+  }
+
+  /** One tick of the loop, in which commits start, and then so many steps of what they do. */
+  async #microticks(count: number): Promise<void> {
+    await this.#ticks(1);
+    for (let tick = 0; tick < count; tick++) await undefined;
   }
 
   async #ticks(count: number): Promise<void> {

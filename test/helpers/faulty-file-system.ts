@@ -119,6 +119,12 @@ export class FaultyFileSystem {
     }
   }
 
+  /** The process ends and the machine does not: what it wrote is there, durable or not. */
+  kill(): void {
+    this.#generation++;
+    this.#fault = undefined;
+  }
+
   /** The bytes of a file, to look at or to change behind everybody's back. */
   bytesOf(path: string): Buffer {
     return this.#get(path).current;
