@@ -30,7 +30,6 @@ export interface ConnectionOptions {
   readonly context: Context;
   readonly buffers: OutputBuffers;
   readonly flushQueue: FlushQueue;
-  onClosed(connection: Connection): void;
 }
 
 /** `ending`: the last packet is on its way out and what comes in is thrown away. */
@@ -42,11 +41,13 @@ export class Connection implements Client {
   readonly remoteAddress: string;
   readonly output: Output;
   readonly attributes = new Map<Route, (Uint8Array | undefined)[]>();
+  /** Resolves when the socket is gone and the session's end has been seen to. */
+  readonly closed: Promise<void>;
   receivedAtMs = 0;
   topicError: TopicError | undefined;
 
   readonly #socket: Socket;
-  readonly #onClosed: (connection: Connection) => void;
+  #resolveClosed: () => void = () => undefined;
   readonly #input = new InputBuffer();
   readonly #bounds = { bodyStart: 0, bodyEnd: 0 };
   #state: State = 'awaiting-connect';
@@ -65,7 +66,9 @@ export class Connection implements Client {
     this.remoteAddress = socket.remoteAddress ?? 'unknown';
     this.output = new Output(socket, options.buffers, options.flushQueue);
     this.#socket = socket;
-    this.#onClosed = options.onClosed;
+    this.closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve;
+    });
     this.#setTimer(context.options.connectTimeoutMs, () => this.#abandon('no CONNECT in time'));
     socket.setNoDelay(true);
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
@@ -326,7 +329,7 @@ export class Connection implements Client {
     this.#timer?.cancel();
     this.output.close();
     this.context.unstored.forget(this.#proceed);
-    this.#onClosed(this);
+    this.#resolveClosed();
   }
 
   #who(): object {

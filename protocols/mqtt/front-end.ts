@@ -68,9 +68,9 @@ class TcpFrontEnd implements MqttFrontEnd {
         context: this.#context,
         buffers: this.#buffers,
         flushQueue: this.#flushQueue,
-        onClosed: (closed) => connections.delete(closed),
       });
       connections.add(connection);
+      void connection.closed.then(() => connections.delete(connection));
     });
     const port = await bind(server, options);
     server.on('error', (error) =>
@@ -86,19 +86,22 @@ class TcpFrontEnd implements MqttFrontEnd {
   }
 
   async drain(): Promise<void> {
-    const closed = this.#listeners.map(stopAccepting);
-    for (const connection of this.#connections()) connection.drain();
-    await Promise.all(closed);
-    await Promise.all(this.#wills);
+    await this.#stop((connection) => connection.drain());
   }
 
   async close(): Promise<void> {
-    const closed = this.#listeners.map(stopAccepting);
-    for (const connection of this.#connections()) connection.destroy();
-    await Promise.all(closed);
-    await Promise.all(this.#wills);
+    await this.#stop((connection) => connection.destroy());
     this.#context.dispatchers.close();
     this.#listeners.length = 0;
+  }
+
+  /** Resolves when all connections are gone and what they left behind is published. */
+  async #stop(end: (connection: Connection) => void): Promise<void> {
+    const stopped = this.#listeners.map(stopAccepting);
+    const connections = this.#connections();
+    for (const connection of connections) end(connection);
+    await Promise.all([...stopped, ...connections.map(({ closed }) => closed)]);
+    await Promise.all(this.#wills);
   }
 
   #connections(): readonly Connection[] {

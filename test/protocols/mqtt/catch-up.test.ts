@@ -1,3 +1,4 @@
+// Sessions that are slow: bounded memory, nobody else delayed, every message once and in order.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { QoS } from '../../../protocols/mqtt/packets/publish.ts';

@@ -1,3 +1,4 @@
+// Live delivery: which records reach which session, against a linear scan over all subscriptions.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { QoS } from '../../../protocols/mqtt/packets/publish.ts';

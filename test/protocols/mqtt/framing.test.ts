@@ -1,3 +1,4 @@
+// Frames in a stream of bytes, however it is cut.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FRAME, findFrame, flagsAreLegal } from '../../../protocols/mqtt/framing.ts';

@@ -1,3 +1,4 @@
+// Topic names, filters, the subscription tree and merging, against the rule written out naively.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Matches, mergeSubscriptions } from '../../../protocols/mqtt/deliveries.ts';

@@ -1,3 +1,4 @@
+// What is written to a socket: one write a turn, every byte in its order.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Sink } from '../../../protocols/mqtt/output.ts';

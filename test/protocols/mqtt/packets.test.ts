@@ -1,3 +1,4 @@
+// Every packet but PUBLISH: annotated bytes, mqtt-packet as the other side, and what is refused.
 import type { Packet } from 'mqtt-packet';
 import mqttPacket from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';

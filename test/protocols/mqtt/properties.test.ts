@@ -1,3 +1,4 @@
+// Properties of MQTT 5: where each may stand, how often, and what it may hold.
 import { describe, expect, it } from 'vitest';
 import { MqttError } from '../../../protocols/mqtt/errors.ts';
 import { PLACE, PropertyCursor } from '../../../protocols/mqtt/packets/properties.ts';

@@ -1,3 +1,4 @@
+// Answers to publishes: their order, sharing a flush, refusals, and the bounds of what waits.
 import { describe, expect, it } from 'vitest';
 import { newCounters } from '../../../protocols/mqtt/counters.ts';
 import { PublishFlow, UnstoredBytes } from '../../../protocols/mqtt/publish-flow.ts';

@@ -1,3 +1,4 @@
+// PUBLISH read and written, with mqtt-packet as the other side.
 import fc from 'fast-check';
 import mqttPacket from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';

@@ -1,3 +1,4 @@
+// The Kafka topic of an MQTT topic, and the source attributes of a publish.
 import fc from 'fast-check';
 import { unpack } from 'msgpackr';
 import { describe, expect, it } from 'vitest';

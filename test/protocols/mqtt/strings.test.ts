@@ -1,3 +1,4 @@
+// Strings of MQTT against a strict UTF-8 decoder.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isMqttUtf8 } from '../../../protocols/mqtt/packets/utf8.ts';
