@@ -51,12 +51,16 @@ export async function produceWithKcat(
   more: readonly string[] = [],
 ): Promise<void> {
   const { key, value, headers } = record;
-  const options = [
-    ...(key === null ? [] : ['-k', key.toString()]),
-    ...(value === null ? ['-Z'] : []),
-    ...headers.flatMap(([name, text]) => ['-H', `${name}=${text}`]),
-  ];
-  const args = ['-q', '-b', `127.0.0.1:${port}`, '-P', '-t', topic, ...options, ...more];
+  const common = ['-q', '-b', `127.0.0.1:${port}`, '-P', '-t', topic];
+  const headerOptions = headers.flatMap(([name, text]) => ['-H', `${name}=${text}`]);
+  const args = [...common, ...headerOptions, ...more];
+  if (value === null) {
+    // An empty line is no record to kcat; a key with nothing behind it is one, and with -Z its value is null.
+    if (key === null) throw new Error('kcat cannot produce a record of nothing');
+    await run('kcat', [...args, '-Z', '-K', ':'], { input: `${key}:\n` });
+    return;
+  }
+  const keyOptions = key === null ? [] : ['-k', key.toString()];
   // No delimiter that occurs: standard input is one value.
-  await run('kcat', [...args, '-D', '\u0001\u0002no delimiter\u0003'], { input: value ?? '' });
+  await run('kcat', [...args, ...keyOptions, '-D', '\u0001\u0002no delimiter\u0003'], { input: value });
 }
