@@ -276,7 +276,15 @@ export class Connection implements Client {
     const message = known ? error.message : 'An error of the server';
     if (known) this.context.hub.log.warn('mqtt-disconnecting', { ...this.#who(), code: error.code, message });
     else this.context.hub.log.error('mqtt-connection-failed', { ...this.#who(), error });
-    this.#end(this.session?.version === 5 ? encodeDisconnect(reasonCode, message) : undefined);
+    this.#end(this.#disconnectPacket(reasonCode, message));
+  }
+
+  /** The reason in words only where the client takes a packet of that size [MQTT-3.14.2-3]. */
+  #disconnectPacket(reasonCode: number, reason: string): Buffer | undefined {
+    const session = this.session;
+    if (session?.version !== 5) return undefined;
+    const packet = encodeDisconnect(reasonCode, reason);
+    return packet.length <= session.packetBytesMax ? packet : encodeDisconnect(reasonCode);
   }
 
   /** Not worth a word to the other side. */
@@ -288,11 +296,7 @@ export class Connection implements Client {
 
   #sayGoodbyeWhenAnswered(): void {
     if (this.publishes?.isEmpty === false) return;
-    this.#end(
-      this.session?.version === 5
-        ? encodeDisconnect(REASON.SERVER_SHUTTING_DOWN, 'The server is shutting down')
-        : undefined,
-    );
+    this.#end(this.#disconnectPacket(REASON.SERVER_SHUTTING_DOWN, 'The server is shutting down'));
   }
 
   /** Closes our side behind the last packet, and gives the other side time to read it and close its own. */

@@ -12,6 +12,9 @@ import type { Session, SessionSubscription } from './session.ts';
 import { hasBegun, matchesFilter } from './session-subscription.ts';
 import type { SubscriptionTree } from './subscription-tree.ts';
 
+/** After so many, connections that wait to be read or written get their turn. */
+const DELIVERIES_PER_TURN = 10_000;
+
 export interface DispatcherOptions {
   readonly hub: Hub;
   readonly tree: SubscriptionTree<SessionSubscription>;
@@ -71,26 +74,28 @@ export class Dispatcher implements LogSource {
   }
 
   /**
-   * A subscription begins now: what is committed already and not yet sent is not for it. Called in the turn in which it is
-   * made, for one that is new; one that is replaced goes on where it is [MQTT-3.8.4-3].
+   * Subscriptions of one client begin now: what is committed already and not yet sent is not for them. Called in the turn
+   * in which they are made, for new ones; one that is replaced goes on where it is [MQTT-3.8.4-3].
    */
-  begin(subscription: SessionSubscription): void {
+  begin(subscriptions: readonly SessionSubscription[]): void {
     const start = this.partition.lastStableOffset;
-    const isBehind = subscription.subscriber.lag?.covers(this) === true;
-    if (start <= this.#position && !isBehind) return;
-    subscription.starts.set(this, start);
-    this.#begun.push(subscription);
-    this.#unsettledEnd = Math.max(this.#unsettledEnd, start);
+    for (const subscription of subscriptions) {
+      const isBehind = subscription.subscriber.lag?.covers(this) === true;
+      if (start <= this.#position && !isBehind) return;
+      subscription.starts.set(this, start);
+      this.#begun.push(subscription);
+      this.#unsettledEnd = Math.max(this.#unsettledEnd, start);
+    }
   }
 
   /**
-   * A subscription has ended: what was published until now is still for it, so that a client that publishes and then
+   * Subscriptions have ended: what was published until now is still for them, so that a client that publishes and then
    * unsubscribes sees its packets take effect in their order.
    */
-  end(subscription: SessionSubscription): void {
+  end(subscriptions: readonly SessionSubscription[]): void {
     const end = this.partition.logEndOffset;
     if (end <= this.#position) return;
-    this.#ended.push({ subscription, end });
+    for (const subscription of subscriptions) this.#ended.push({ subscription, end });
     this.#unsettledEnd = Math.max(this.#unsettledEnd, end);
   }
 
@@ -99,27 +104,36 @@ export class Dispatcher implements LogSource {
     return this.#ended.length > 0;
   }
 
-  #dispatch(range: RecordRange): void {
-    if (this.#closed) return;
+  /** A promise when it took long enough for others to have a turn: the rest of the range comes after that. */
+  #dispatch(range: RecordRange): undefined | Promise<void> {
+    if (this.#closed) return undefined;
     const reader = this.#reader;
     reader.open(range);
-    const fromOffset = this.#position;
+    let sent = 0;
     try {
-      while (reader.next(fromOffset)) this.#sendRecord();
-    } finally {
-      // Also when the rest of a range cannot be read: it could not be read again either.
+      while (reader.next(this.#position)) {
+        sent += this.#sendRecord();
+        this.#position = reader.offset + 1;
+        if (sent >= DELIVERIES_PER_TURN) return nextTurn().then(() => this.#dispatch(range));
+      }
+    } catch (error) {
+      // What cannot be read now could not be read again either.
       this.#position = range.nextOffset;
+      throw error;
     }
+    this.#position = range.nextOffset;
     if (this.#unsettledEnd > 0 && this.#position >= this.#unsettledEnd) this.#settle();
+    return undefined;
   }
 
-  /** One record's fault is that record's: those behind it go on. */
-  #sendRecord(): void {
+  /** One record's fault is that record's: those behind it go on. @returns how many clients it was for. */
+  #sendRecord(): number {
     try {
-      this.#send();
+      return this.#send();
     } catch (error) {
       this.#counters.droppedFault++;
       this.#hub.log.error('mqtt-delivery-failed', { ...this.#where(), offset: this.#reader.offset, error });
+      return 1;
     }
   }
 
@@ -136,15 +150,16 @@ export class Dispatcher implements LogSource {
     this.#onSettled();
   }
 
-  #send(): void {
+  #send(): number {
     const reader = this.#reader;
     const match = reader.match(this);
     const offset = reader.offset;
     const deliveries =
       offset < this.#unsettledEnd ? this.#deliveriesAt(match.topic, offset) : match.deliveries;
-    if (deliveries.length === 0 || !reader.read(match)) return;
+    if (deliveries.length === 0 || !reader.read(match)) return 0;
     reader.message.isShared = deliveries.length > 1;
     for (let index = 0; index < deliveries.length; index++) this.#sendTo(deliveries[index]!, offset);
+    return deliveries.length;
   }
 
   #sendTo(delivery: Delivery<Session>, offset: number): void {
@@ -178,4 +193,8 @@ export class Dispatcher implements LogSource {
   #where(): object {
     return { topic: this.partition.topic, partition: this.partition.partition };
   }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -21,26 +21,36 @@ export class Dispatchers {
     });
   }
 
-  /** Replaces a subscription of the same filter; a new one gets what is committed from now on. */
-  subscribe(subscription: NewSubscription): void {
-    const { subscriptions } = subscription.subscriber;
-    const previous = subscriptions.get(subscription.filter);
-    const added = { ...subscription, starts: previous?.starts ?? new Map() };
+  /** All of one packet. One that a client has is replaced; a new one gets what is committed from now on. */
+  subscribe(requests: readonly NewSubscription[]): void {
+    if (requests.length === 0) return;
     if (!this.#running) this.#start();
-    if (!previous) for (const dispatcher of this.#dispatchers.values()) dispatcher.begin(added);
-    subscriptions.set(added.filter, added);
-    this.#options.tree.set(added);
+    const begun: SessionSubscription[] = [];
+    for (const request of requests) {
+      const { subscriptions } = request.subscriber;
+      const previous = subscriptions.get(request.filter);
+      const added = { ...request, starts: previous?.starts ?? new Map() };
+      if (!previous) begun.push(added);
+      subscriptions.set(added.filter, added);
+      this.#options.tree.set(added);
+    }
+    for (const dispatcher of this.#dispatchers.values()) dispatcher.begin(begun);
   }
 
-  /** @returns whether there was one. */
-  unsubscribe(session: Session, filter: string): boolean {
-    const subscription = session.subscriptions.get(filter);
-    if (subscription === undefined) return false;
-    session.subscriptions.delete(filter);
-    this.#options.tree.delete(filter, session);
-    for (const dispatcher of this.#dispatchers.values()) dispatcher.end(subscription);
+  /** All of one packet. @returns for each filter whether there was such a subscription. */
+  unsubscribe(session: Session, filters: readonly string[]): readonly boolean[] {
+    const ended: SessionSubscription[] = [];
+    const existed = filters.map((filter) => {
+      const subscription = session.subscriptions.get(filter);
+      if (subscription === undefined) return false;
+      session.subscriptions.delete(filter);
+      this.#options.tree.delete(filter, session);
+      ended.push(subscription);
+      return true;
+    });
+    if (ended.length > 0) for (const dispatcher of this.#dispatchers.values()) dispatcher.end(ended);
     this.#stopIfIdle();
-    return true;
+    return existed;
   }
 
   /** The session is gone: nothing is for it any more. */

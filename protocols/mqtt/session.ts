@@ -53,6 +53,7 @@ export class Session {
   readonly clientIdBytes: Buffer;
   readonly version: Version;
   readonly principal: Principal;
+  readonly packetBytesMax: number;
   readonly subscriptions = new Map<string, SessionSubscription>();
   /** QoS 2 publishes of the client that it has not released, by packet identifier. */
   readonly received = new Map<number, 'storing' | 'stored'>();
@@ -62,7 +63,6 @@ export class Session {
   readonly #output: Output;
   readonly #counters: MqttCounters;
   readonly #inflightMax: number;
-  readonly #packetBytesMax: number;
   readonly #outputBytesMax: number;
   readonly #inflight = new Map<number, Awaiting>();
   #lastPacketId = 0;
@@ -77,7 +77,7 @@ export class Session {
     this.#output = options.output;
     this.#counters = options.counters;
     this.#inflightMax = options.inflightMax;
-    this.#packetBytesMax = options.packetBytesMax;
+    this.packetBytesMax = options.packetBytesMax;
     this.#outputBytesMax = options.outputBytesMax;
   }
 
@@ -117,7 +117,7 @@ export class Session {
     }
     const retain = message.retain && delivery.retainAsPublished;
     const length = publishRemainingLength(message, this.version, qos, delivery.identifiers);
-    if (length > REMAINING_LENGTH_MAX || packetLength(length) > this.#packetBytesMax) {
+    if (length > REMAINING_LENGTH_MAX || packetLength(length) > this.packetBytesMax) {
       // As if sending had been completed [MQTT-3.1.2-25].
       this.#counters.droppedTooLarge++;
       return true;

@@ -25,7 +25,7 @@ export function handleConnect(
   start: number,
   end: number,
 ): void {
-  const progress: ConnectProgress = { version: undefined };
+  const progress: ConnectProgress = { version: undefined, packetBytesMax: Number.MAX_SAFE_INTEGER };
   try {
     const packet = readConnect(bytes, start, end, progress);
     if (!flagsAreLegal(firstByte)) throw malformed('CONNECT with reserved flags [MQTT-2.1.3-1]');
@@ -44,12 +44,16 @@ export type PublishCallbacks = Pick<
 >;
 
 /** Undefined = the connection is closed without a word: below version 5 most errors have no return code. */
-function refusalOf(error: MqttError, { version }: ConnectProgress): Buffer | undefined {
+function refusalOf(error: MqttError, { version, packetBytesMax }: ConnectProgress): Buffer | undefined {
   // In the form of 3.1.1, which a client of any version can read [MQTT-3.1.2-2].
   if (error instanceof UnsupportedVersion) {
     return encodeConnack(4, CONNACK_3.UNACCEPTABLE_PROTOCOL_VERSION, false);
   }
-  if (version === 5) return encodeConnack(5, error.reasonCode, false, { reasonString: error.message });
+  if (version === 5) {
+    const packet = encodeConnack(5, error.reasonCode, false, { reasonString: error.message });
+    // [MQTT-3.2.2-19]
+    return packet.length <= packetBytesMax ? packet : encodeConnack(5, error.reasonCode, false);
+  }
   if (version === undefined || error.reasonCode !== REASON.CLIENT_IDENTIFIER_NOT_VALID) return undefined;
   return encodeConnack(version, CONNACK_3.IDENTIFIER_REJECTED, false);
 }

@@ -14,8 +14,9 @@ import { RecordFill } from '../record-fill.ts';
 import { encodeAttributes, patchPacketId } from '../record-mapping.ts';
 import type { Route } from '../routes.ts';
 
-/** Topics of one client whose attributes are kept encoded. */
+/** Topics of one client whose attributes are kept encoded, and how long they may be. */
 const ATTRIBUTES_KEPT_MAX = 256;
+const KEPT_TOPIC_BYTES_MAX = 256;
 
 // Reused from packet to packet: a PUBLISH is handled before anything else happens.
 const bounds: PublishBounds = publishBounds();
@@ -107,7 +108,7 @@ function fillFrom(client: ConnectedClient, route: Route, bytes: Buffer): void {
   record.attributes =
     withProperties && properties.hasMore
       ? encodeAttributes(attributesOf(client, route), { bytes, values: properties })
-      : keptAttributes(client, route);
+      : plainAttributes(client, route);
 }
 
 function attributesOf({ session }: ConnectedClient, route: Route) {
@@ -116,16 +117,19 @@ function attributesOf({ session }: ConnectedClient, route: Route) {
 }
 
 /** Of a publish without properties of its own: the same every time but for the packet identifier. */
-function keptAttributes(client: ConnectedClient, route: Route): Uint8Array {
+function plainAttributes(client: ConnectedClient, route: Route): Uint8Array {
+  if (route.key.length > KEPT_TOPIC_BYTES_MAX) return encodeAttributes(attributesOf(client, route));
   const form = bounds.qos + (bounds.retain ? 3 : 0);
-  let forms = client.attributes.get(route);
-  if (forms === undefined) {
-    if (client.attributes.size >= ATTRIBUTES_KEPT_MAX) client.attributes.clear();
-    forms = [];
-    client.attributes.set(route, forms);
-  }
+  const forms = client.attributes.get(route) ?? keepAttributes(client, route);
   const kept = forms[form] ?? encodeAttributes(attributesOf(client, route));
   forms[form] = kept;
   if (bounds.qos === 2) patchPacketId(kept, bounds.packetId);
   return kept;
+}
+
+function keepAttributes({ attributes }: ConnectedClient, route: Route): (Uint8Array | undefined)[] {
+  if (attributes.size >= ATTRIBUTES_KEPT_MAX) attributes.clear();
+  const forms: (Uint8Array | undefined)[] = [];
+  attributes.set(route, forms);
+  return forms;
 }

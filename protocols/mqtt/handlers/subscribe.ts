@@ -1,6 +1,7 @@
 // SUBSCRIBE (section 3.8). A subscription starts now: what was committed before this packet was handled is not for it,
 // and nothing that is committed after it is missed.
 import type { ConnectedClient, PacketHandler } from '../client.ts';
+import type { NewSubscription } from '../dispatchers.ts';
 import { protocolError } from '../errors.ts';
 import { PACKET_TYPE } from '../framing.ts';
 import { encodeSuback } from '../packets/cold-packets.ts';
@@ -17,7 +18,9 @@ export const subscribeHandler: PacketHandler = {
     const packet = readSubscribe(bytes, start, end, session.version);
     // All of them before the first takes effect: a packet that ends the connection does nothing else.
     for (const request of packet.requests) checkRequest(request);
-    const codes = packet.requests.map((request) => subscribe(client, packet, request));
+    const added = new Set<string>();
+    const codes = packet.requests.map((request) => codeOf(client, request, added));
+    client.context.dispatchers.subscribe(granted(client, packet, codes));
     client.output.write(encodeSuback(session.version, packet.packetId, codes));
     return undefined;
   },
@@ -28,26 +31,43 @@ function checkRequest({ filter, noLocal }: SubscriptionRequest): void {
   if (noLocal && isShared(filter)) throw protocolError('No Local on a shared subscription [MQTT-3.8.3-4]');
 }
 
-/** The code that SUBACK gives for one filter [MQTT-3.8.4-5]. */
-function subscribe(client: ConnectedClient, packet: SubscribePacket, request: SubscriptionRequest): number {
-  const { session, context } = client;
-  const refusal = refusalOf(client, request);
-  if (isFailure(refusal)) return session.version === 5 ? refusal : SUBACK_FAILURE_3;
-  context.dispatchers.subscribe({
-    subscriber: session,
-    filter: request.filter,
-    qos: request.qos,
-    noLocal: request.noLocal,
-    retainAsPublished: request.retainAsPublished,
-    identifier: packet.identifier,
-  });
-  return request.qos;
+/**
+ * The code that SUBACK gives for one filter [MQTT-3.8.4-5].
+ * @param added filters of the same packet that the client has not had before.
+ */
+function codeOf(client: ConnectedClient, request: SubscriptionRequest, added: Set<string>): number {
+  const refusal = refusalOf(client, request, added);
+  if (!isFailure(refusal)) return request.qos;
+  return client.session.version === 5 ? refusal : SUBACK_FAILURE_3;
 }
 
-function refusalOf({ session, context }: ConnectedClient, { filter }: SubscriptionRequest): number {
+function granted(
+  { session }: ConnectedClient,
+  { requests, identifier }: SubscribePacket,
+  codes: readonly number[],
+): NewSubscription[] {
+  return requests
+    .filter((_request, index) => !isFailure(codes[index]!))
+    .map(({ filter, qos, noLocal, retainAsPublished }) => ({
+      subscriber: session,
+      filter,
+      qos,
+      noLocal,
+      retainAsPublished,
+      identifier,
+    }));
+}
+
+function refusalOf(
+  { session, context }: ConnectedClient,
+  { filter }: SubscriptionRequest,
+  added: Set<string>,
+): number {
   const { topicLevelsMax, subscriptionsMax } = context.options;
   if (isShared(filter)) return REASON.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED;
   if (levelCount(filter) > topicLevelsMax) return REASON.TOPIC_FILTER_INVALID;
-  const isNew = !session.subscriptions.has(filter);
-  return isNew && session.subscriptions.size >= subscriptionsMax ? REASON.QUOTA_EXCEEDED : REASON.SUCCESS;
+  if (session.subscriptions.has(filter) || added.has(filter)) return REASON.SUCCESS;
+  if (session.subscriptions.size + added.size >= subscriptionsMax) return REASON.QUOTA_EXCEEDED;
+  added.add(filter);
+  return REASON.SUCCESS;
 }

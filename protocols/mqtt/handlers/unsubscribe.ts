@@ -12,9 +12,9 @@ export const unsubscribeHandler: PacketHandler = {
   handle({ session, context, output }, _firstByte, bytes, start, end) {
     const packet = readUnsubscribe(bytes, start, end, session.version);
     for (const filter of packet.filters) checkTopicFilter(filter);
-    const codes = packet.filters.map((filter) =>
-      context.dispatchers.unsubscribe(session, filter) ? REASON.SUCCESS : REASON.NO_SUBSCRIPTION_EXISTED,
-    );
+    const codes = context.dispatchers
+      .unsubscribe(session, packet.filters)
+      .map((existed) => (existed ? REASON.SUCCESS : REASON.NO_SUBSCRIPTION_EXISTED));
     output.write(encodeUnsuback(session.version, packet.packetId, codes));
     return undefined;
   },

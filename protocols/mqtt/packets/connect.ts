@@ -47,11 +47,12 @@ export class UnsupportedVersion extends MqttError {
 /** What is known of a CONNECT by the time something in it is found to be wrong: how to answer. */
 export interface ConnectProgress {
   version: Version | undefined;
+  packetBytesMax: number;
 }
 
 const FLAG = { RESERVED: 1, CLEAN: 2, WILL: 4, WILL_RETAIN: 32, PASSWORD: 64, USER_NAME: 128 } as const;
 
-/** @param progress is told the version as soon as it is read. */
+/** @param progress is told what an answer depends on, as soon as it is read. */
 export function readConnect(
   bytes: Buffer,
   start: number,
@@ -64,6 +65,7 @@ export function readConnect(
   const flags = readFlags(reader, version);
   const keepAliveSeconds = reader.twoByteInteger('Keep Alive');
   const properties = readConnectProperties(reader, version);
+  progress.packetBytesMax = properties.packetBytesMax;
   const clientId = reader.string('Client Identifier', 'refused');
   const will = (flags & FLAG.WILL) !== 0 ? readWill(reader, flags, version) : undefined;
   const userName = present(reader, flags, FLAG.USER_NAME, version)

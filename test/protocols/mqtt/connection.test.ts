@@ -243,6 +243,14 @@ describe('a connected client that breaks the protocol', () => {
     await expectAlive();
   });
 
+  it('is told why in a number alone where its packets must be small [MQTT-3.14.2-3]', async () => {
+    const { client } = await serve();
+    const bad = await client(5, { properties: { maximumPacketSize: 30 } });
+    bad.send('c1 00');
+    const { reasonCode, properties } = await bad.expect('disconnect');
+    expect([reasonCode, properties?.reasonString]).toEqual([0x81, undefined]);
+  });
+
   it('below version 5 just ends', async () => {
     const { client } = await serve();
     const bad = await client(4);

@@ -171,19 +171,21 @@ export class Delivering {
   }
 
   subscribe(client: FakeClient, filter: string, options: Partial<Subscription<Session>> = {}): void {
-    this.dispatchers.subscribe({
-      subscriber: client.session,
-      filter,
-      qos: 2,
-      noLocal: false,
-      retainAsPublished: false,
-      identifier: 0,
-      ...options,
-    });
+    this.dispatchers.subscribe([
+      {
+        subscriber: client.session,
+        filter,
+        qos: 2,
+        noLocal: false,
+        retainAsPublished: false,
+        identifier: 0,
+        ...options,
+      },
+    ]);
   }
 
   unsubscribe(client: FakeClient, filter: string): boolean {
-    return this.dispatchers.unsubscribe(client.session, filter);
+    return this.dispatchers.unsubscribe(client.session, [filter])[0]!;
   }
 
   partition(kafkaTopic: string, index = 0): FakePartition {

@@ -153,6 +153,25 @@ describe('a dispatcher', () => {
     expect(on.counters.droppedRetention).toBe(2);
   });
 
+  it('lets others have their turn within a range that goes to very many', async () => {
+    const on = new Delivering(1 << 20);
+    on.hub.commits = 'when-told';
+    const clients = Array.from({ length: 300 }, (_, index) => on.client(`c${index}`));
+    for (const client of clients) on.subscribe(client, '#', { qos: 1 });
+    for (let index = 0; index < 100; index++) on.publish('t', 't', String(index));
+    on.partition('t').commit();
+    const turns: number[] = [];
+    const all = 300 * 100;
+    while (on.counters.messagesDelivered < all) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      turns.push(on.counters.messagesDelivered);
+    }
+    expect(turns.filter((delivered) => delivered > 0 && delivered < all).length).toBeGreaterThan(0);
+    await settle();
+    const expected = Array.from({ length: 100 }, (_, index) => String(index));
+    for (const client of clients) expect(client.payloads).toEqual(expected);
+  });
+
   it('forgets a topic that is deleted, and serves the one that is made again', async () => {
     const on = new Delivering();
     const client = on.client('c');

@@ -60,7 +60,7 @@ const encoded = PACKETS.map((packet) => mqttPacket.generate(packet, { protocolVe
 type Decoder = (bytes: Buffer, start: number, end: number, version: Version) => unknown;
 
 const DECODERS: readonly Decoder[] = [
-  (bytes, start, end) => readConnect(bytes, start, end, { version: undefined }),
+  (bytes, start, end) => readConnect(bytes, start, end, { version: undefined, packetBytesMax: 0 }),
   (bytes, start, end, version) => {
     const bounds = publishBounds();
     readPublish(bounds, 0x32, bytes, start, end, version);

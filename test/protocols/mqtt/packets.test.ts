@@ -33,7 +33,7 @@ function bodyOf(packet: Buffer): Buffer {
 }
 
 function connect(body: Buffer) {
-  return readConnect(body, 0, body.length, { version: undefined });
+  return readConnect(body, 0, body.length, { version: undefined, packetBytesMax: 0 });
 }
 
 function codeOf(read: () => unknown): number {
@@ -172,7 +172,9 @@ describe('CONNECT', () => {
     );
     const body = bodyOf(packet);
     for (let length = 0; length < body.length; length++) {
-      expect(codeOf(() => readConnect(body, 0, length, { version: undefined }))).toBeGreaterThan(0);
+      expect(
+        codeOf(() => readConnect(body, 0, length, { version: undefined, packetBytesMax: 0 })),
+      ).toBeGreaterThan(0);
     }
   });
 });
