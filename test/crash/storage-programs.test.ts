@@ -19,7 +19,7 @@ import {
   write,
 } from '../helpers/store-fixture.ts';
 
-const RUNS = Number(process.env['POLYLOG_CRASH_RUNS'] ?? 300);
+const RUNS = Number(process.env['POLYLOG_CRASH_RUNS'] ?? 200);
 const ONE_SEED = process.env['POLYLOG_CRASH_SEED'];
 const DIRECTORY = '/data';
 
@@ -64,7 +64,7 @@ class Program {
   }
 
   /** Appends a few batches and waits for them, or not. */
-  async #append(waits: boolean, microticks = -1): Promise<void> {
+  async #append(waits: boolean, ticks = -1): Promise<void> {
     const log = this.#log!;
     const acknowledged: Promise<void>[] = [];
     for (let batches = 1 + this.#below(4); batches > 0 && log.failed === undefined; batches--) {
@@ -88,12 +88,12 @@ class Program {
     }
     this.trace.push(`append to ${this.#model.length}${waits ? ', wait' : ''}`);
     if (waits) await Promise.all(acknowledged);
-    else if (microticks >= 0) await this.#microticks(microticks);
+    else if (ticks >= 0) await this.#ticks(ticks);
     else if (this.#below(2) === 0) await this.#ticks(1 + this.#below(20));
   }
 
   #record(): TestRecord {
-    const size = this.#below(10) === 0 ? this.#below(3000) : this.#below(60);
+    const size = this.#below(5) === 0 ? this.#below(3000) : this.#below(60);
     const text = `${this.#appended++}:`;
     return {
       timestampMs: 1000 + this.#below(200),
@@ -162,7 +162,7 @@ class Program {
   async #crash(): Promise<void> {
     if (this.#log!.failed === undefined && this.#below(3) > 0) {
       // Something is under way, at any stage of it.
-      await this.#append(false, this.#below(12));
+      await this.#append(false, this.#below(5));
     }
     const keep = (['nothing', 'everything', 'anything', 'anything', 'kill'] as const)[this.#below(5)]!;
     this.trace.push(keep === 'kill' ? keep : `crash, keeping ${keep}`);
@@ -225,12 +225,6 @@ class Program {
 
   #below(bound: number): number {
     return Math.floor(this.#random() * bound);
-  }
-
-  /** One tick of the loop, in which commits start, and then so many steps of what they do. */
-  async #microticks(count: number): Promise<void> {
-    await this.#ticks(1);
-    for (let tick = 0; tick < count; tick++) await undefined;
   }
 
   async #ticks(count: number): Promise<void> {

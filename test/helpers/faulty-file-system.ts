@@ -130,8 +130,11 @@ export class FaultyFileSystem {
     return this.#get(path).current;
   }
 
+  /** Makes the file if it is missing. */
   overwrite(path: string, bytes: Buffer): void {
-    const inode = this.#get(path);
+    const inode = this.#names.get(path) ?? new Inode(false);
+    this.#names.set(path, inode);
+    this.#durableNames.set(path, inode);
     inode.current = Buffer.from(bytes);
     inode.durable = Buffer.from(bytes);
     inode.pending = [];
@@ -145,8 +148,8 @@ export class FaultyFileSystem {
   process(): FileSystem {
     const generation = this.#generation;
     const alive = async (): Promise<void> => {
-      // As with a real file system, nothing is done before the caller has gone on.
-      await undefined;
+      // Every operation takes a turn of the loop, so that a test can stop the machine between any two.
+      await new Promise((resolve) => setImmediate(resolve));
       if (generation !== this.#generation) await new Promise(() => {});
     };
     return {

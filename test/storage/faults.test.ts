@@ -1,0 +1,172 @@
+// Writes and flushes that fail, fall short or hang: what the waiters are told, and what happens to the log.
+import { describe, expect, it } from 'vitest';
+import { type Fault, FaultyFileSystem } from '../helpers/faulty-file-system.ts';
+import {
+  append,
+  codeOf,
+  MemoryIndex,
+  openStore,
+  PARTITION,
+  readAll,
+  record,
+  type StoreFixture,
+  valuesOf,
+} from '../helpers/store-fixture.ts';
+
+async function openMachine(): Promise<StoreFixture & { readonly files: FaultyFileSystem }> {
+  const files = new FaultyFileSystem(['/']);
+  const options = { directory: '/data', fileSystem: files.process(), index: new MemoryIndex() };
+  return { ...(await openStore(options)), files };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function turns(count: number): Promise<void> {
+  for (let each = 0; each < count; each++) await turn();
+}
+
+describe('a write or flush that fails', () => {
+  it.each<[string, Fault, string]>([
+    ['a failed write', { kind: 'write-fails', code: 'EIO', afterBytes: 0 }, 'io'],
+    ['a short write', { kind: 'write-fails', code: 'EIO', afterBytes: 50 }, 'io'],
+    ['a full disk', { kind: 'write-fails', code: 'ENOSPC', afterBytes: 120 }, 'disk-full'],
+    ['a failed flush', { kind: 'datasync-fails' }, 'io'],
+  ])(
+    '%s is told to every waiter, and the log takes no appends until it is reopened',
+    async (_what, fault, code) => {
+      const { store, files, log } = await openMachine();
+      const partition = await store.openPartition(PARTITION);
+      const other = await store.openPartition({ ...PARTITION, partition: 1, logId: 2 });
+      await append(partition, [record('kept')]).flushed;
+      files.arm(fault);
+      const inFlight = append(partition, [record('lost')]);
+      await turn();
+      const waiting = append(partition, [record('lost too')]);
+      expect((await inFlight.flushed)?.code).toBe(code);
+      expect((await waiting.flushed)?.code).toBe(code);
+      expect((await waiting.written)?.code).toBe(code);
+      expect((await inFlight.written)?.code).toBe(fault.kind === 'datasync-fails' ? undefined : code);
+
+      expect(await codeOf(() => append(partition, [record('refused')]))).toBe('sticky');
+      expect(await codeOf(() => partition.join(() => {}))).toBe('sticky');
+      expect(partition.flushedOffset).toBe(1);
+      expect(valuesOf(await readAll(partition))).toEqual(['kept']);
+      expect(await append(other, [record('unharmed')]).flushed).toBeUndefined();
+      expect(store.counters.unflushedBytes).toBe(0);
+      expect(log.named('log.failed').length).toBe(1);
+
+      await turns(5);
+      await store.closePartition(partition);
+      const again = await store.openPartition({ ...PARTITION, leaderEpoch: 2 });
+      expect(valuesOf(await readAll(again))).toEqual(['kept']);
+      expect(append(again, [record('anew')]).baseOffset).toBe(1);
+      await store.close();
+    },
+  );
+
+  it('a flush that failed is not made good by a later one', async () => {
+    const { store, files } = await openMachine();
+    const partition = await store.openPartition(PARTITION);
+    await append(partition, [record('kept')]).flushed;
+    files.arm({ kind: 'datasync-fails' });
+    await append(partition, [record('lost')]).flushed;
+    await turns(5);
+    await store.closePartition(partition);
+    const again = await store.openPartition({ ...PARTITION, leaderEpoch: 2 });
+    await append(again, [record('second')]).flushed;
+    files.crash('nothing', Math.random);
+    const fixture = await openStore({
+      directory: '/data',
+      fileSystem: files.process(),
+      index: new MemoryIndex(),
+    });
+    const after = await fixture.store.openPartition({ ...PARTITION, leaderEpoch: 3 });
+    expect(valuesOf(await readAll(after))).toEqual(['kept', 'second']);
+  });
+});
+
+describe('a flush that hangs', () => {
+  it('fails the log when the time is up, whatever comes back later', async () => {
+    const { store, files, clock } = await openMachine();
+    const partition = await store.openPartition(PARTITION);
+    await append(partition, [record('kept')]).flushed;
+    files.arm({ kind: 'datasync-hangs' });
+    const { flushed } = append(partition, [record('stuck')]);
+    while (files.isArmed) await turn();
+    clock.advance(29_999);
+    expect(partition.failed).toBeUndefined();
+    clock.advance(1);
+    expect((await flushed)?.message).toContain('was not done in 30000 ms');
+    expect(partition.failed?.code).toBe('sticky');
+    expect(valuesOf(await readAll(partition))).toEqual(['kept']);
+
+    await store.closePartition(partition);
+    expect(await codeOf(store.openPartition({ ...PARTITION, leaderEpoch: 2 }))).toBe('sticky');
+    files.releaseHanging();
+    await turns(5);
+    expect(partition.flushedOffset).toBe(1);
+    const again = await store.openPartition({ ...PARTITION, leaderEpoch: 2 });
+    expect(valuesOf(await readAll(again))).toEqual(['kept']);
+  });
+
+  it('does not fail a log whose every flush is in time, however long it runs', async () => {
+    const { store, clock } = await openMachine();
+    const partition = await store.openPartition(PARTITION);
+    for (let index = 0; index < 10; index++) {
+      const { flushed } = append(partition, [record('x')]);
+      await turn();
+      clock.advance(20_000);
+      expect(await flushed).toBeUndefined();
+    }
+    expect(partition.failed).toBeUndefined();
+  });
+
+  it('writes nothing more once it comes back', async () => {
+    const { store, files, clock } = await openMachine();
+    const partition = await store.openPartition({ ...PARTITION, segmentBytes: 200 });
+    await append(partition, [record('kept')]).flushed;
+    files.arm({ kind: 'datasync-hangs' });
+    // The old segment is flushed before the next one begins: there it hangs.
+    const { flushed } = append(partition, [record('next segment')]);
+    while (files.isArmed) await turn();
+    clock.advance(30_000);
+    expect(await flushed).toBeDefined();
+    const segments = (): string[] => files.paths().filter((path) => path.endsWith('.log'));
+    const before = segments();
+    files.releaseHanging();
+    await turns(10);
+    expect(segments()).toEqual(before);
+  });
+});
+
+describe('a read that fails', () => {
+  it('is an error, never an empty success, and passes', async () => {
+    const files = new FaultyFileSystem(['/']);
+    const { store } = await openStore({
+      directory: '/data',
+      fileSystem: files.process(),
+      index: new MemoryIndex(),
+      tailCacheBytes: 0,
+    });
+    const partition = await store.openPartition(PARTITION);
+    await append(partition, [record('a')]).flushed;
+    await append(partition, [record('b')]).flushed;
+    files.arm({ kind: 'read-fails' });
+    expect(await codeOf(partition.read(0, 1, 2))).toBe('io');
+    expect(partition.failed).toBeUndefined();
+    expect(valuesOf(await readAll(partition))).toEqual(['a', 'b']);
+  });
+});
+
+describe('an owner that throws', () => {
+  it('does not harm the log', async () => {
+    const { store, log } = await openMachine();
+    const partition = await store.openPartition(PARTITION);
+    partition.onFlushed = () => {
+      throw new Error('owner');
+    };
+    expect(await append(partition, [record('x')]).flushed).toBeUndefined();
+    expect(partition.flushedOffset).toBe(1);
+    expect(log.named('log.flush-listener-failed').length).toBe(1);
+  });
+});

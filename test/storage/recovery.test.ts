@@ -1,0 +1,418 @@
+// What an opening finds and what it makes of it: torn and zero-filled tails, checkpoints, damage, other versions.
+import { describe, expect, it } from 'vitest';
+import { batchByteLengthAt, batchChecksum, viewOf } from '../../storage/frame.ts';
+import type { PartitionLog } from '../../storage/partition-log.ts';
+import { FaultyFileSystem } from '../helpers/faulty-file-system.ts';
+import {
+  append,
+  codeOf,
+  MemoryIndex,
+  openStore,
+  PARTITION,
+  readAll,
+  record,
+  type StoreFixture,
+  valuesOf,
+} from '../helpers/store-fixture.ts';
+
+const LOG = '/data/topics/events/0';
+const FIRST = `${LOG}/00000001-00000000000000000000.log`;
+const CHECKPOINT = `${LOG}/recovery-checkpoint.json`;
+const MANIFEST = `${LOG}/manifest.json`;
+
+class Machine {
+  readonly files = new FaultyFileSystem(['/']);
+  index = new MemoryIndex();
+  #epoch = 0;
+
+  async open(segmentBytes = 1 << 20): Promise<StoreFixture & { readonly partition: PartitionLog }> {
+    const fixture = await openStore({
+      directory: '/data',
+      fileSystem: this.files.process(),
+      index: this.index,
+      tailCacheBytes: 0,
+    });
+    this.#epoch++;
+    const partition = await fixture.store.openPartition({
+      ...PARTITION,
+      leaderEpoch: this.#epoch,
+      segmentBytes,
+    });
+    return { ...fixture, partition };
+  }
+
+  /** Six flushed batches a0 … a5, then the process is gone. */
+  async killedAfterSix(segmentBytes?: number): Promise<void> {
+    const { partition } = await this.open(segmentBytes);
+    for (let index = 0; index < 6; index++) await append(partition, [record(`a${index}`)]).flushed;
+    this.files.kill();
+  }
+
+  async stoppedAfterSix(segmentBytes?: number): Promise<void> {
+    const { partition, store } = await this.open(segmentBytes);
+    for (let index = 0; index < 6; index++) await append(partition, [record(`a${index}`)]).flushed;
+    partition.setHighWatermark(partition.flushedOffset);
+    await store.close();
+  }
+
+  change(path: string, change: (bytes: Buffer) => Buffer): void {
+    this.files.overwrite(path, change(Buffer.from(this.files.bytesOf(path))));
+  }
+}
+
+const batchLength = (bytes: Buffer): number => batchByteLengthAt(viewOf(bytes), 0);
+const ALL = ['a0', 'a1', 'a2', 'a3', 'a4', 'a5'];
+
+describe('a torn tail', () => {
+  it.each([
+    ['cut in the middle of a batch', (bytes: Buffer) => bytes.subarray(0, bytes.length - 5)],
+    ['with only a part of a frame', (bytes: Buffer) => bytes.subarray(0, 5 * batchLength(bytes) + 30)],
+    [
+      'whose last batch has a wrong byte',
+      (bytes: Buffer) => {
+        bytes[bytes.length - 1]! ^= 1;
+        return bytes;
+      },
+    ],
+    ['whose last batch is zeros', (bytes: Buffer) => bytes.fill(0, 5 * batchLength(bytes))],
+  ])('%s is cut there, kept aside and told', async (_what, change) => {
+    const machine = new Machine();
+    await machine.killedAfterSix();
+    const before = machine.files.bytesOf(FIRST);
+    const kept = 5 * batchLength(before);
+    machine.change(FIRST, change);
+    const torn = machine.files.bytesOf(FIRST).subarray(kept);
+    const { partition, log, store } = await machine.open();
+    expect(valuesOf(await readAll(partition))).toEqual(ALL.slice(0, 5));
+    expect(partition.failed).toBeUndefined();
+    expect(machine.files.bytesOf(FIRST).length).toBe(kept);
+    expect(machine.files.bytesOf(`${FIRST}.${kept}.cut`).equals(torn)).toBe(true);
+    expect(log.named('log.tail-cut')).toMatchObject([
+      { level: 'warn', fields: { position: kept, logEndOffset: 5 } },
+    ]);
+    expect(store.counters.cutBytes).toBe(torn.length);
+  });
+
+  it('of zeros behind the last batch is cut', async () => {
+    const machine = new Machine();
+    await machine.killedAfterSix();
+    machine.change(FIRST, (bytes) => Buffer.concat([bytes, Buffer.alloc(70_000)]));
+    const { partition, store } = await machine.open();
+    expect(valuesOf(await readAll(partition))).toEqual(ALL);
+    expect(store.counters.cutBytes).toBe(70_000);
+  });
+
+  it('that is all of the newest segment makes it vanish, and its offsets are given again', async () => {
+    const machine = new Machine();
+    await machine.killedAfterSix();
+    const again = await machine.open();
+    await append(again.partition, [record('b6')]).flushed;
+    machine.files.kill();
+    const second = `${LOG}/00000002-00000000000000000006.log`;
+    machine.change(second, (bytes) => bytes.subarray(0, 40));
+    const { partition } = await machine.open();
+    expect(machine.files.paths()).not.toContain(second);
+    expect(append(partition, [record('c6')]).baseOffset).toBe(6);
+    await append(partition, [record('c7')]).flushed;
+    expect(valuesOf(await readAll(partition))).toEqual([...ALL, 'c6', 'c7']);
+  });
+
+  it('is cut even when no copy of it can be kept', async () => {
+    const machine = new Machine();
+    await machine.killedAfterSix();
+    machine.change(FIRST, (bytes) => bytes.subarray(0, bytes.length - 5));
+    machine.files.arm({ kind: 'read-fails' });
+    // The first read fails the opening; a disk that is well again opens.
+    expect(await codeOf(machine.open())).toBe('io');
+    expect((await machine.open()).partition.logEndOffset).toBe(5);
+  });
+});
+
+describe('a process that was killed', () => {
+  it('leaves all it wrote, and a crash after the opening does not take it', async () => {
+    const machine = new Machine();
+    const { partition } = await machine.open();
+    await append(partition, [record('a')]).flushed;
+    machine.files.arm({ kind: 'datasync-hangs' });
+    await append(partition, [record('b')]).written;
+    machine.files.kill();
+    expect((await machine.open()).partition.flushedOffset).toBe(2);
+    machine.files.crash('nothing', Math.random);
+    expect(valuesOf(await readAll((await machine.open()).partition))).toEqual(['a', 'b']);
+  });
+});
+
+describe('a clean stop', () => {
+  it('leaves nothing to read, however long the log', async () => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix(300);
+    machine.files.bytesRead = 0;
+    const { partition, store } = await machine.open();
+    expect(partition.logEndOffset).toBe(6);
+    expect(machine.files.bytesRead).toBeLessThan(2000);
+    expect(store.counters).toMatchObject({ recoveredBytes: 0, cutBytes: 0 });
+    expect(valuesOf(await readAll(partition))).toEqual(ALL);
+  });
+
+  it('is told from another one', async () => {
+    const machine = new Machine();
+    const first = await machine.open();
+    expect(first.store.identity).toMatchObject({
+      previousStopWasClean: true,
+      nodeId: 1,
+      clusterId: 'uuid-1',
+    });
+    machine.files.kill();
+    const second = await machine.open();
+    expect(second.store.identity).toEqual({ ...first.store.identity, previousStopWasClean: false });
+    await second.store.close();
+    expect((await machine.open()).store.identity.previousStopWasClean).toBe(true);
+  });
+});
+
+describe('a checkpoint', () => {
+  const checkpoint = (fields: unknown) => () => Buffer.from(JSON.stringify(fields));
+
+  it.each([
+    ['ahead of the log', checkpoint({ segmentBase: 0, bytePosition: 1e6, logEndOffset: 5000 })],
+    ['for another segment', checkpoint({ segmentBase: 4, bytePosition: 10, logEndOffset: 4 })],
+    ['with other fields', checkpoint({ segmentBase: '0', bytePosition: 10, logEndOffset: 4 })],
+    ['that is an array', checkpoint([1, 2, 3])],
+    ['that is empty', () => Buffer.alloc(0)],
+    ['that is no JSON', () => Buffer.from('{"segmentBase":0,"byte')],
+    ['of zeros', () => Buffer.alloc(60)],
+  ])('%s is ignored', async (_what, change) => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix();
+    machine.change(CHECKPOINT, change);
+    const { partition, store } = await machine.open();
+    expect(partition.failed).toBeUndefined();
+    expect(valuesOf(await readAll(partition))).toEqual(ALL);
+    expect(store.counters.recoveredBytes).toBe(machine.files.bytesOf(FIRST).length);
+  });
+
+  it('is written when enough has been flushed, and the opening scans from there only', async () => {
+    const machine = new Machine();
+    const fixture = await openStore({
+      directory: '/data',
+      fileSystem: machine.files.process(),
+      index: machine.index,
+      checkpointBytes: 10_000,
+    });
+    const partition = await fixture.store.openPartition(PARTITION);
+    while (!machine.files.paths().includes(CHECKPOINT)) {
+      await append(partition, [record('x'.repeat(1000))]).flushed;
+    }
+    await append(partition, [record('last')]).flushed;
+    machine.files.kill();
+    const { bytePosition } = JSON.parse(machine.files.bytesOf(CHECKPOINT).toString());
+    expect(bytePosition).toBeGreaterThan(10_000);
+    const again = await machine.open();
+    expect(again.store.counters.recoveredBytes).toBe(machine.files.bytesOf(FIRST).length - bytePosition);
+    expect(again.partition.logEndOffset).toBe(partition.logEndOffset);
+  });
+});
+
+describe('damage', () => {
+  it('before the proven end is not a torn tail: the log is read up to it and takes no appends', async () => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix();
+    machine.change(CHECKPOINT, () => Buffer.alloc(0));
+    machine.change(FIRST, (bytes) => {
+      bytes[2 * batchLength(bytes) + 100]! ^= 0x10;
+      return bytes;
+    });
+    const size = machine.files.bytesOf(FIRST).length;
+    const { partition, log, store } = await machine.open();
+    expect(partition.failed?.code).toBe('corrupt');
+    expect(await codeOf(() => append(partition, [record('x')]))).toBe('corrupt');
+    expect(valuesOf(await readAll(partition))).toEqual(['a0', 'a1']);
+    expect(log.named('log.damaged')).toMatchObject([{ level: 'error', fields: { offset: 2 } }]);
+    const other = await store.openPartition({ ...PARTITION, partition: 1, logId: 2 });
+    expect(await append(other, [record('fine')]).flushed).toBeUndefined();
+    await store.close();
+    expect(machine.files.bytesOf(FIRST).length).toBe(size);
+  });
+
+  it('in a closed segment is an error of the read that meets it, and of no other', async () => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix(300);
+    const damaged = `${LOG}/00000001-00000000000000000002.log`;
+    machine.change(damaged, (bytes) => {
+      bytes[bytes.length - 1]! ^= 1;
+      return bytes;
+    });
+    const { partition, log } = await machine.open();
+    expect(valuesOf(await readAll(partition, 0, 1 << 16, 2))).toEqual(['a0', 'a1']);
+    expect(await codeOf(partition.read(3, 1000, 6))).toBe('corrupt');
+    expect(partition.failed?.code).toBe('corrupt');
+    expect(await codeOf(() => append(partition, [record('x')]))).toBe('corrupt');
+    expect(valuesOf(await readAll(partition, 4))).toEqual(['a4', 'a5']);
+    expect(log.named('log.damaged').length).toBe(1);
+  });
+
+  it('of any single byte is found, or changes nothing', async () => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix(400);
+    const segments = machine.files.paths().filter((path) => path.endsWith('.log'));
+    const originals = segments.map((path) => Buffer.from(machine.files.bytesOf(path)));
+    for (const [which, path] of segments.entries()) {
+      const original = originals[which]!;
+      for (let at = 0; at < original.length; at++) {
+        for (const [each, bytes] of originals.entries()) machine.files.overwrite(segments[each]!, bytes);
+        machine.change(path, (bytes) => {
+          bytes[at]! ^= 1 << (at % 8);
+          return bytes;
+        });
+        const { partition } = await machine.open();
+        let read: (string | null)[] = [];
+        const code = await codeOf(
+          readAll(partition, 0, 1, partition.logEndOffset).then((records) => {
+            read = valuesOf(records);
+          }),
+        );
+        expect(code, `byte ${at} of ${path}`).toBe('corrupt');
+        expect(read).toEqual([]);
+        machine.files.kill();
+      }
+    }
+  });
+});
+
+describe('damage of what was not checkpointed', () => {
+  it('of any single byte ends the log before it, or changes nothing', async () => {
+    const machine = new Machine();
+    await machine.killedAfterSix();
+    const original = Buffer.from(machine.files.bytesOf(FIRST));
+    const length = batchLength(original);
+    for (let at = 0; at < original.length; at++) {
+      const bytes = Buffer.from(original);
+      bytes[at]! ^= 1 << (at % 8);
+      machine.files.overwrite(FIRST, bytes);
+      const { partition } = await machine.open();
+      const whole = Math.floor(at / length);
+      expect(valuesOf(await readAll(partition)), `byte ${at}`).toEqual(ALL.slice(0, whole));
+      machine.files.kill();
+    }
+  });
+});
+
+describe('versions', () => {
+  it('newer than this one are refused with a sentence, in a batch', async () => {
+    const machine = new Machine();
+    await machine.killedAfterSix();
+    machine.change(FIRST, (bytes) => {
+      const view = viewOf(bytes);
+      bytes[17] = 9;
+      view.setUint32(18, batchChecksum(bytes, view, 0, batchLength(bytes)));
+      return bytes;
+    });
+    await expect(machine.open()).rejects.toMatchObject({ code: 'format', message: /newer format/ });
+  });
+
+  it.each([MANIFEST, '/data/node.json', '/data/topics/events/topic.json'])('and in %s', async (path) => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix();
+    machine.change(path, (bytes) =>
+      Buffer.from(bytes.toString().replace('"formatVersion":1', '"formatVersion":2')),
+    );
+    await expect(machine.open()).rejects.toMatchObject({ code: 'format', message: /format 2/ });
+  });
+});
+
+describe('a manifest', () => {
+  it.each([
+    ['that is missing', undefined],
+    ['that is empty', Buffer.alloc(0)],
+    ['that is no manifest', Buffer.from('[]')],
+  ])('%s is made anew', async (_what, bytes) => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix();
+    if (bytes === undefined) await machine.files.process().unlink(MANIFEST);
+    else machine.change(MANIFEST, () => bytes);
+    const { partition, store } = await machine.open();
+    expect(valuesOf(await readAll(partition))).toEqual(ALL);
+    await store.close();
+    expect(JSON.parse(machine.files.bytesOf(MANIFEST).toString())).toEqual({
+      formatVersion: 1,
+      leaderEpoch: 2,
+      highWatermark: 6,
+      logStartOffset: 0,
+    });
+  });
+
+  it('that knows of more records than there are is told of', async () => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix();
+    machine.change(CHECKPOINT, () => Buffer.alloc(0));
+    machine.change(FIRST, (bytes) => bytes.subarray(0, 4 * batchLength(bytes)));
+    const { partition, log } = await machine.open();
+    expect(partition.logEndOffset).toBe(4);
+    expect(log.named('log.records-missing')).toMatchObject([{ level: 'error' }]);
+  });
+});
+
+describe('segments', () => {
+  it('hold one leader epoch each; the first append of an opening makes its file', async () => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix();
+    const names = (): string[] =>
+      machine.files
+        .paths()
+        .filter((path) => path.endsWith('.log'))
+        .map((path) => path.slice(LOG.length + 1));
+    await (await machine.open()).store.close();
+    expect(names()).toEqual(['00000001-00000000000000000000.log']);
+    const { partition, store } = await machine.open();
+    await append(partition, [record('b')]).flushed;
+    expect(names()).toEqual(['00000001-00000000000000000000.log', '00000003-00000000000000000006.log']);
+    expect(partition.endOfEpoch(0)).toBeUndefined();
+    expect(partition.endOfEpoch(1)).toEqual({ leaderEpoch: 1, endOffset: 6 });
+    expect(partition.endOfEpoch(2)).toEqual({ leaderEpoch: 1, endOffset: 6 });
+    expect(partition.endOfEpoch(3)).toEqual({ leaderEpoch: 3, endOffset: 7 });
+    await store.close();
+    expect(JSON.parse(machine.files.bytesOf(`${LOG}/leader-epochs.json`).toString())).toEqual([
+      [1, 0],
+      [3, 6],
+    ]);
+    expect(await store.diskLeaderEpoch('events', PARTITION.topicId, 0)).toBe(3);
+  });
+
+  it('that contradict each other keep one partition shut, and no other', async () => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix();
+    const file = await machine.files.process().open(`${LOG}/00000000-00000000000000000003.log`, 'create');
+    await file.write(Buffer.from('x'), 0, 1, 0);
+    const fixture = await openStore({
+      directory: '/data',
+      fileSystem: machine.files.process(),
+      index: machine.index,
+    });
+    expect(await codeOf(fixture.store.openPartition({ ...PARTITION, leaderEpoch: 2 }))).toBe('corrupt');
+    expect((await fixture.store.openPartition({ ...PARTITION, partition: 1 })).logEndOffset).toBe(0);
+  });
+
+  it('of a higher epoch than the opening claims fence it', async () => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix();
+    const { store } = await openStore({
+      directory: '/data',
+      fileSystem: machine.files.process(),
+      index: machine.index,
+    });
+    expect(await codeOf(store.openPartition({ ...PARTITION, leaderEpoch: 0 }))).toBe('fenced-epoch');
+  });
+
+  it('end where the next one begins, whatever a crash brought back behind that', async () => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix();
+    const again = await machine.open();
+    await append(again.partition, [record('b6')]).flushed;
+    await again.store.close();
+    const second = machine.files.bytesOf(`${LOG}/00000002-00000000000000000006.log`);
+    machine.change(FIRST, (bytes) => Buffer.concat([bytes, second, second]));
+    const { partition } = await machine.open();
+    expect(valuesOf(await readAll(partition, 0, 1 << 20))).toEqual([...ALL, 'b6']);
+    expect(valuesOf(await readAll(partition, 0, 1))).toEqual([...ALL, 'b6']);
+  });
+});
