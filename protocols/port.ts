@@ -154,6 +154,8 @@ export interface Appended {
   readonly logStartOffset: number;
   /** The hub's time when the batch was appended with `logAppendTime`, else −1. */
   readonly logAppendTimeMs: number;
+  /** With acks 'written' alone: resolves when readers see the batch, or its flush failed. Never rejects. */
+  readonly settled?: Promise<unknown>;
 }
 
 export interface Published {

@@ -51,11 +51,14 @@ export type Answer<Response> = Response | (() => Response) | Silence;
 /** The request took effect; the answer comes later, and what the client sends next need not wait for it. */
 export class Later<Response> {
   readonly answer: Promise<Answer<Response>>;
+  /** When what may not overlap can start, if that is after the answer. */
+  readonly settled: Promise<unknown>;
   /** Memory that is taken until then and is not counted elsewhere. */
   readonly heldBytes: number;
 
-  constructor(answer: Promise<Answer<Response>>, heldBytes = 0) {
+  constructor(answer: Promise<Answer<Response>>, settled: Promise<unknown> = answer, heldBytes = 0) {
     this.answer = answer;
+    this.settled = settled;
     this.heldBytes = heldBytes;
   }
 }
@@ -65,7 +68,11 @@ export type Outcome<Response> = Answer<Response> | Later<Response>;
 /** Writes one response frame. */
 export type WriteAnswer = (writer: WireWriter, correlationId: number) => void;
 export type WrittenAnswer = WriteAnswer | Silence;
-export type WrittenLater = { readonly answer: Promise<WrittenAnswer>; readonly heldBytes: number };
+export interface WrittenLater {
+  readonly answer: Promise<WrittenAnswer>;
+  readonly settled: Promise<unknown>;
+  readonly heldBytes: number;
+}
 export type WrittenOutcome = WrittenAnswer | WrittenLater;
 
 export interface Api {
@@ -118,8 +125,8 @@ export function defineApi<Req extends Fields, Res extends Fields>(definition: Ap
 
   function outcome(given: Outcome<StructInput<Res>>, version: number): WrittenOutcome {
     if (!(given instanceof Later)) return written(given, version);
-    const { answer, heldBytes } = given;
-    return { answer: answer.then((late) => written(late, version)), heldBytes };
+    const { answer, settled, heldBytes } = given;
+    return { answer: answer.then((late) => written(late, version)), settled, heldBytes };
   }
 
   return {

@@ -228,17 +228,21 @@ export class Connection {
     }
     this.#heldBytes += outcome.heldBytes;
     this.#pending.set(api, (this.#pending.get(api) ?? 0) + 1);
-    void outcome.answer.then(
-      (answer) => {
-        this.#heldBytes -= outcome.heldBytes;
-        const left = (this.#pending.get(api) ?? 0) - 1;
-        if (left > 0) this.#pending.set(api, left);
-        else this.#pending.delete(api);
-        slot.answer = answer;
-        this.#scheduleFlush();
-      },
-      (error: unknown) => this.#failWith(error, api.name),
-    );
+    const fail = (error: unknown): void => this.#failWith(error, api.name);
+    void outcome.answer.then((answer) => {
+      slot.answer = answer;
+      this.#scheduleFlush();
+    }, fail);
+    void outcome.settled.then(() => this.#settled(api, outcome.heldBytes), fail);
+  }
+
+  #settled(api: Api, heldBytes: number): void {
+    this.#heldBytes -= heldBytes;
+    const left = (this.#pending.get(api) ?? 0) - 1;
+    if (left > 0) this.#pending.set(api, left);
+    else this.#pending.delete(api);
+    // What waits for it is taken in the same tick as the answer is written.
+    this.#scheduleFlush();
   }
 
   // ---------------------------------------------------------------------------------------- answering

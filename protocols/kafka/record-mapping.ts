@@ -6,7 +6,7 @@
 import type { BatchOptions, RecordCursor, RecordRange, RecordWriter } from '../port.ts';
 import { type BatchEncoder, headerByteLength } from './records/batch-encoder.ts';
 import { decompress } from './records/compression.ts';
-import { corruptBatch, invalidRecord, type RecordFault, RecordsError, tooLarge } from './records/errors.ts';
+import { invalidRecord, type RecordFault, RecordsError, tooLarge } from './records/errors.ts';
 import {
   BATCH_HEADER_BYTES,
   checkBatchCrc,
@@ -36,18 +36,13 @@ export function validateBatch(
     throw tooLarge(`a batch of ${batch.end - batch.start} bytes, ${limits.batchBytesMax} are allowed`);
   }
   checkBatchCrc(batch);
-  if (batch.end !== records.length) {
-    if (records.length - batch.end < BATCH_HEADER_BYTES) throw corruptBatch('bytes behind the batch');
-    throw invalidRecord('more than one batch for a partition');
-  }
+  if (batch.end !== records.length) throw invalidRecord('more than one batch for a partition');
+  if (batch.baseOffset !== 0) throw invalidRecord(`a batch that begins at offset ${batch.baseOffset}`);
   if (batch.recordCount <= 0) throw invalidRecord(`a batch of ${batch.recordCount} records`);
   if (batch.lastOffsetDelta !== batch.recordCount - 1) {
     throw invalidRecord(`a batch of ${batch.recordCount} records over ${batch.lastOffsetDelta + 1} offsets`);
   }
   if (batch.isControl) throw invalidRecord('clients may not write control records');
-  if (batch.isLogAppendTime) {
-    throw new RecordsError('invalid-timestamp', 'the timestamp type is the topic’s to choose');
-  }
   const hasIdentity = batch.producerId >= 0;
   if (hasIdentity && (batch.producerEpoch < 0 || batch.baseSequence < 0)) {
     throw invalidRecord(`producer epoch ${batch.producerEpoch}, sequence ${batch.baseSequence}`);
@@ -68,7 +63,9 @@ export function decompressBatch(batch: RecordBatch, outputBytesMax: number): Buf
 
 /** The options of the append that take after the batch; the handler adds `acks` and `logAppendTime`. */
 export function batchOptionsOf(batch: RecordBatch, section: Buffer): Omit<BatchOptions, 'acks'> {
-  const byteLengthHint = STORED_BATCH_BYTES + section.length + batch.recordCount * STORED_RECORD_BYTES;
+  // A record takes a byte at least: a count beyond that is a lie, found when the records are read.
+  const recordCount = Math.min(batch.recordCount, section.length);
+  const byteLengthHint = STORED_BATCH_BYTES + section.length + recordCount * STORED_RECORD_BYTES;
   if (batch.producerId < 0) return { byteLengthHint };
   return {
     byteLengthHint,
@@ -82,6 +79,8 @@ export function batchOptionsOf(batch: RecordBatch, section: Buffer): Omit<BatchO
 export interface WriteOptions {
   /** The hub's time for all records, when the topic's timestamp type is LogAppendTime; absent = the client's. */
   readonly logAppendTimeMs?: number;
+  /** Client's times beyond it are refused; absent = none are. */
+  readonly latestTimestampMs?: number;
   /** The topic is compacted, so a record without a key is refused. */
   readonly requireKeys?: boolean;
 }
@@ -98,18 +97,29 @@ export function writeRecords(
 ): void {
   const { baseTimestampMs } = batch;
   const logAppendTimeMs = options.logAppendTimeMs ?? -1;
+  const latestTimestampMs = options.latestTimestampMs ?? Number.MAX_SAFE_INTEGER;
   const requireKeys = options.requireKeys ?? false;
+  // The timestamp type is the topic's to choose; where it says the same, Kafka takes it for a client's mistake.
+  const presumesAppendTime = batch.isLogAppendTime && logAppendTimeMs >= 0;
   const reader = new RecordReader();
   reader.reset(section, 0, section.length, batch.recordCount);
   const shift = writer.stage(section);
   const source = writer.staged;
   const faults: RecordFault[] = [];
+  const timestampFaults: RecordFault[] = [];
   for (let index = 0; reader.next(); index++) {
     if (reader.offsetDelta !== index)
       throw invalidRecord(`record ${index} has offset delta ${reader.offsetDelta}`);
     const timestampMs = logAppendTimeMs >= 0 ? logAppendTimeMs : baseTimestampMs + reader.timestampDelta;
     if (timestampMs < -1 || timestampMs > Number.MAX_SAFE_INTEGER) {
       throw new RecordsError('invalid-timestamp', `record ${index} has timestamp ${timestampMs}`);
+    }
+    const isWrongTime = logAppendTimeMs >= 0 ? presumesAppendTime : timestampMs > latestTimestampMs;
+    if (isWrongTime && timestampFaults.length < FAULTS_MAX) {
+      const message = presumesAppendTime
+        ? 'a client cannot say when a record was appended'
+        : `timestamp ${timestampMs} is too far in the future`;
+      timestampFaults.push({ recordIndex: index, message });
     }
     if (requireKeys && reader.keyStart < 0 && faults.length < FAULTS_MAX) {
       faults.push({ recordIndex: index, message: 'a compacted topic needs a key' });
@@ -133,6 +143,8 @@ export function writeRecords(
     if (valueStart < 0) writer.endRecord(source, -1, -1, null);
     else writer.endRecord(source, valueStart + shift, reader.valueEnd + shift, null);
   }
+  if (timestampFaults.length > 0)
+    throw new RecordsError('invalid-timestamp', 'timestamps are wrong', { faults: timestampFaults });
   if (faults.length > 0) throw new RecordsError('invalid-record', 'a compacted topic needs keys', { faults });
 }
 

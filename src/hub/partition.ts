@@ -149,8 +149,11 @@ export class HubPartition implements Partition {
       const { baseOffset, written, flushed } = log.append(options, fill);
       const appended = { baseOffset, logStartOffset: log.logStartOffset, logAppendTimeMs };
       if (options.acks === 'none') return Promise.resolve(appended);
-      const done = options.acks === 'written' ? written : flushed;
-      return done.then((error) => (error === undefined ? appended : refusalOf(error)));
+      if (options.acks === 'written') {
+        const early = { ...appended, settled: flushed };
+        return written.then((error) => (error === undefined ? early : refusalOf(error)));
+      }
+      return flushed.then((error) => (error === undefined ? appended : refusalOf(error)));
     } catch (error) {
       return Promise.resolve(refusalOfThrown(error));
     }

@@ -3,13 +3,12 @@
 // (KIP-525), from version 7 its topic id.
 // Left out: replicas on other nodes; an assignment by hand must name this node for every partition.
 
-import type { TopicError, TopicView } from '../../port.ts';
+import type { TopicConfigEntry, TopicError, TopicView } from '../../port.ts';
 import { allows, type Call, defineApi } from '../api.ts';
 import { type Deadline, withDeadline } from '../deadline.ts';
 import { ERROR_CODES, type ErrorCode, TOPIC_ERROR_CODES } from '../error-codes.ts';
 import { unexpected } from '../failures.ts';
 import { CreateTopicsRequest, CreateTopicsResponse } from '../messages/create-topics.ts';
-import { ZERO_UUID } from '../wire/reader.ts';
 
 /** DescribeConfigs' names for where a value comes from. */
 const CONFIG_SOURCES = { topic: 1, default: 5 } as const;
@@ -51,6 +50,8 @@ async function createTopic(
     allows(call, 'create', 'cluster', hub.cluster.clusterId) || allows(call, 'create', 'topic', topic.name);
   if (!isAllowed)
     return refused(topic, ERROR_CODES.TOPIC_AUTHORIZATION_FAILED, 'not allowed to create the topic');
+  if (hub.topics.get(topic.name) !== undefined)
+    return refused(topic, TOPIC_ERROR_CODES.exists, `topic ${topic.name} exists`);
   const assigned = assignmentFault(call, topic);
   if (assigned !== undefined) return refused(topic, assigned.code, assigned.message);
   const config: Record<string, string> = {};
@@ -107,21 +108,26 @@ function answerOf(
   if (made === 'deadline')
     return refused(topic, ERROR_CODES.REQUEST_TIMED_OUT, 'the topic may still be made');
   if ('error' in made) return refused(topic, TOPIC_ERROR_CODES[made.error], made.message);
-  const entries = call.kafka.hub.topics.describeConfig(topic.name) ?? [];
   return {
     name: topic.name,
-    topicId: request.validateOnly ? ZERO_UUID : made.topicId,
+    topicId: made.topicId,
     errorCode: ERROR_CODES.NONE,
     errorMessage: null,
     numPartitions: made.partitions.length,
-    replicationFactor: call.kafka.hub.cluster.replicasOf(topic.name, 0).length,
-    configs: entries.map(({ name, value, source }) => ({
+    replicationFactor: Math.max(1, topic.replicationFactor),
+    configs: configsOf(call, topic, request.validateOnly).map(({ name, value, source }) => ({
       ...{ name, value, readOnly: false, isSensitive: false },
       configSource: CONFIG_SOURCES[source],
     })),
   };
 }
 
+/** Of a topic that is not made only what was asked for is known. */
+function configsOf(call: Call, topic: TopicRequest, isValidation: boolean): readonly TopicConfigEntry[] {
+  if (!isValidation) return call.kafka.hub.topics.describeConfig(topic.name) ?? [];
+  return topic.configs.map(({ name, value }) => ({ name, value: value ?? '', source: 'topic' }));
+}
+
 function refused({ name }: TopicRequest, errorCode: ErrorCode, errorMessage: string | null): TopicAnswer {
-  return { name, errorCode, errorMessage, configs: null };
+  return { name, errorCode, errorMessage, configs: [] };
 }

@@ -33,18 +33,26 @@ async function handleDeleteTopics(request: DeleteTopicsRequest, call: Call): Pro
     call.version >= BY_ID_VERSION_MIN
       ? request.topics
       : request.topicNames.map((name) => ({ name, topicId: ZERO_UUID }));
-  const views = mentions.map((mention) => viewOf(call, mention));
   const responses = await Promise.all(
-    mentions.map((mention, index) => {
-      const view = views[index];
-      const isRepeated =
-        view === undefined
-          ? mentions.some((other, at) => at !== index && isSame(mention, other))
-          : views.indexOf(view) !== index || views.lastIndexOf(view) !== index;
-      return deleteTopic(request, call, mention, view, isRepeated);
+    mentions.map((mention) => {
+      const view = viewOf(call, mention);
+      const same = mentions.filter((other) =>
+        view === undefined ? isSame(mention, other) : viewOf(call, other) === view,
+      );
+      return same.length > 1
+        ? refused(merged(same), ERROR_CODES.INVALID_REQUEST, 'the topic is named more than once')
+        : deleteTopic(request, call, mention, view);
     }),
   );
   return { responses: distinct(responses) };
+}
+
+/** All mentions of one topic: its name if one has it, its id if one has it. */
+function merged(mentions: readonly Mention[]): Mention {
+  return {
+    name: mentions.find(({ name }) => name !== null)?.name ?? null,
+    topicId: mentions.find(({ topicId }) => topicId !== ZERO_UUID)?.topicId ?? ZERO_UUID,
+  };
 }
 
 function viewOf(call: Call, { name, topicId }: Mention): TopicView | undefined {
@@ -61,10 +69,9 @@ async function deleteTopic(
   call: Call,
   mention: Mention,
   view: TopicView | undefined,
-  isRepeated: boolean,
 ): Promise<TopicAnswer> {
   const { hub } = call.kafka;
-  const fault = mentionFault(mention, isRepeated);
+  const fault = mentionFault(mention);
   if (fault !== undefined) return refused(mention, ERROR_CODES.INVALID_REQUEST, fault);
   const name = view?.name ?? mention.name;
   if (name !== null && !allows(call, 'delete', 'topic', name))
@@ -85,10 +92,9 @@ async function deleteTopic(
   }
 }
 
-function mentionFault({ name, topicId }: Mention, isRepeated: boolean): string | undefined {
+function mentionFault({ name, topicId }: Mention): string | undefined {
   if (name !== null && topicId !== ZERO_UUID) return 'a topic is named by its name or by its id, not by both';
-  if (name === null && topicId === ZERO_UUID) return 'a topic needs a name or an id';
-  return isRepeated ? 'the topic is named more than once' : undefined;
+  return name === null && topicId === ZERO_UUID ? 'a topic needs a name or an id' : undefined;
 }
 
 /** Faults of one topic named twice are told once. */

@@ -14,16 +14,26 @@ import { FetchRequest, FetchResponse } from '../messages/fetch.ts';
 import { encodeBatches } from '../record-mapping.ts';
 
 const READ_COMMITTED = 1;
+const ISOLATION_LEVELS: ReadonlySet<number> = new Set([0, READ_COMMITTED]);
 const NO_RECORDS = Buffer.alloc(0);
 
+/** Until then only partitions have errors. */
+const REQUEST_ERROR_SINCE_VERSION = 7;
 const IDS_SINCE_VERSION = 13;
 
 type TopicRequest = FetchRequest['topics'][number];
 type PartitionRequest = TopicRequest['partitions'][number];
 type PartitionAnswer = FetchResponse['responses'][number]['partitions'][number];
+/** Being put together. */
+interface TopicAnswer {
+  readonly topic: string;
+  readonly topicId: string;
+  readonly partitions: PartitionAnswer[];
+}
 
 /** One partition of the request and what was read of it. */
 interface Item {
+  readonly topic: TopicRequest;
   readonly request: PartitionRequest;
   /** Undefined with an error code. */
   partition: Partition | undefined;
@@ -53,10 +63,11 @@ export const fetch = defineApi({
 function handleFetch(request: FetchRequest, call: Call): FetchResponse | Later<FetchResponse> {
   if (request.sessionId !== 0 && request.sessionEpoch > 0)
     return { errorCode: ERROR_CODES.FETCH_SESSION_ID_NOT_FOUND, responses: [] };
-  const items = request.topics.flatMap((topic) => {
-    const name = nameOf(call, topic);
-    return topic.partitions.map((partition) => itemOf(call, name, partition));
-  });
+  const isLegal = ISOLATION_LEVELS.has(request.isolationLevel);
+  if (!isLegal && call.version >= REQUEST_ERROR_SINCE_VERSION)
+    return { errorCode: ERROR_CODES.INVALID_REQUEST, responses: [] };
+  const items = itemsOf(request, call);
+  if (!isLegal) for (const item of items) item.errorCode = ERROR_CODES.INVALID_REQUEST;
   const bytesMax = Math.max(0, Math.min(request.maxBytes, call.kafka.settings.fetchBytesMax));
   const upTo = request.isolationLevel === READ_COMMITTED ? 'lastStable' : 'highWatermark';
   return new Later(runFetch({ request, call, upTo, bytesMax, items }));
@@ -79,18 +90,32 @@ async function runFetch(fetch: Fetch): Promise<() => FetchResponse> {
   return () => respond(fetch);
 }
 
+/** One per partition, in order, those at fault at the end; the last of a partition named twice counts. */
+function itemsOf(request: FetchRequest, call: Call): Item[] {
+  const items = new Map<string, Item>();
+  for (const topic of request.topics) {
+    const name = nameOf(call, topic);
+    for (const partition of topic.partitions) {
+      const key = `${topic.topicId}/${topic.topic}/${partition.partition}`;
+      items.set(key, itemOf(call, topic, name, partition));
+    }
+  }
+  const isGood = ({ errorCode }: Item): boolean => errorCode === ERROR_CODES.NONE;
+  const all = [...items.values()];
+  return [...all.filter(isGood), ...all.filter((item) => !isGood(item))];
+}
+
 /** Undefined when no topic has the id asked for. */
 function nameOf(call: Call, { topic, topicId }: TopicRequest): string | undefined {
   return call.version >= IDS_SINCE_VERSION ? call.kafka.hub.topics.getById(topicId)?.name : topic;
 }
 
-/** @param topic undefined = an id that no topic has. */
-function itemOf(call: Call, topic: string | undefined, request: PartitionRequest): Item {
-  const partition =
-    topic === undefined ? undefined : call.kafka.hub.topics.partition(topic, request.partition);
-  const item: Item = { request, partition, errorCode: ERROR_CODES.NONE, ranges: [] };
-  if (topic === undefined) item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_ID;
-  else if (!allows(call, 'read', 'topic', topic)) item.errorCode = ERROR_CODES.TOPIC_AUTHORIZATION_FAILED;
+/** @param name undefined = an id that no topic has. */
+function itemOf(call: Call, topic: TopicRequest, name: string | undefined, request: PartitionRequest): Item {
+  const partition = name === undefined ? undefined : call.kafka.hub.topics.partition(name, request.partition);
+  const item: Item = { topic, request, partition, errorCode: ERROR_CODES.NONE, ranges: [] };
+  if (name === undefined) item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_ID;
+  else if (!allows(call, 'read', 'topic', name)) item.errorCode = ERROR_CODES.TOPIC_AUTHORIZATION_FAILED;
   else if (partition === undefined) item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
   else item.errorCode = leaderEpochFault(partition, request.currentLeaderEpoch);
   return item;
@@ -151,30 +176,33 @@ function mayHaveMore(partition: Partition, offset: number, upTo: Visibility): bo
 
 /** Called when the answer is written: the encoder's output is copied out before the next one. */
 function respond(fetch: Fetch): FetchResponse {
-  const { encoder } = fetch.call.kafka;
-  encoder.reset();
-  let next = 0;
+  fetch.call.kafka.encoder.reset();
   let encodedBytes = 0;
-  const responses = fetch.request.topics.map(({ topic, topicId, partitions }) => ({
-    topic,
-    topicId,
-    partitions: partitions.map((): PartitionAnswer => {
-      const item = fetch.items[next++] as Item; // one item per partition, in order
-      if (item.errorCode !== ERROR_CODES.NONE || item.partition === undefined) return refused(item);
-      const records = encodeItem(fetch, item, encodedBytes);
-      encodedBytes += records.length;
-      return {
-        partitionIndex: item.request.partition,
-        errorCode: ERROR_CODES.NONE,
-        highWatermark: item.partition.highWatermark,
-        lastStableOffset: item.partition.lastStableOffset,
-        logStartOffset: item.partition.logStartOffset,
-        abortedTransactions: fetch.upTo === 'lastStable' ? [] : null,
-        records,
-      };
-    }),
-  }));
+  const responses: TopicAnswer[] = [];
+  let topic: TopicRequest | undefined;
+  for (const item of fetch.items) {
+    const answer = answerOf(fetch, item, encodedBytes);
+    encodedBytes += answer.records?.length ?? 0;
+    if (item.topic !== topic)
+      responses.push({ topic: item.topic.topic, topicId: item.topic.topicId, partitions: [] });
+    topic = item.topic;
+    responses.at(-1)?.partitions.push(answer);
+  }
   return { responses };
+}
+
+function answerOf(fetch: Fetch, item: Item, encodedBytes: number): PartitionAnswer {
+  const { partition, request } = item;
+  if (item.errorCode !== ERROR_CODES.NONE || partition === undefined) return refused(item);
+  return {
+    partitionIndex: request.partition,
+    errorCode: ERROR_CODES.NONE,
+    highWatermark: partition.highWatermark,
+    lastStableOffset: partition.lastStableOffset,
+    logStartOffset: partition.logStartOffset,
+    abortedTransactions: fetch.upTo === 'lastStable' ? [] : null,
+    records: encodeItem(fetch, item, encodedBytes),
+  };
 }
 
 function encodeItem(fetch: Fetch, { request, ranges }: Item, encodedBytes: number): Buffer {

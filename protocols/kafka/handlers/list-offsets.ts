@@ -16,6 +16,7 @@ const EARLIEST = -2;
 const MAX_TIMESTAMP = -3;
 const MAX_TIMESTAMP_VERSION_MIN = 7;
 const READ_COMMITTED = 1;
+const ISOLATION_LEVELS: ReadonlySet<number> = new Set([0, READ_COMMITTED]);
 
 type PartitionRequest = ListOffsetsRequest['topics'][number]['partitions'][number];
 type PartitionAnswer = ListOffsetsResponse['topics'][number]['partitions'][number];
@@ -34,11 +35,13 @@ async function handleListOffsets(request: ListOffsetsRequest, call: Call): Promi
   const upTo = request.isolationLevel === READ_COMMITTED ? 'lastStable' : 'highWatermark';
   const topics: ListOffsetsResponse['topics'][number][] = [];
   for (const { name, partitions } of request.topics) {
-    const repeated = new Set(repeatedIndexes(partitions));
+    const repeated = repeatedIndexes(partitions);
     const answers: PartitionAnswer[] = [];
-    for (const partition of partitions) {
+    for (const partition of distinct(partitions)) {
+      const isRefused =
+        repeated.has(partition.partitionIndex) || !ISOLATION_LEVELS.has(request.isolationLevel);
       answers.push(
-        repeated.has(partition.partitionIndex)
+        isRefused
           ? refused(partition, ERROR_CODES.INVALID_REQUEST)
           : await listPartition(call, name, partition, upTo),
       );
@@ -48,14 +51,18 @@ async function handleListOffsets(request: ListOffsetsRequest, call: Call): Promi
   return { topics };
 }
 
-function repeatedIndexes(partitions: readonly PartitionRequest[]): number[] {
+function repeatedIndexes(partitions: readonly PartitionRequest[]): ReadonlySet<number> {
   const seen = new Set<number>();
-  const repeated: number[] = [];
+  const repeated = new Set<number>();
   for (const { partitionIndex } of partitions) {
-    if (seen.has(partitionIndex)) repeated.push(partitionIndex);
+    if (seen.has(partitionIndex)) repeated.add(partitionIndex);
     seen.add(partitionIndex);
   }
   return repeated;
+}
+
+function distinct(partitions: readonly PartitionRequest[]): Iterable<PartitionRequest> {
+  return new Map(partitions.map((partition) => [partition.partitionIndex, partition])).values();
 }
 
 async function listPartition(
@@ -88,8 +95,10 @@ async function lookUp(
   const { leaderEpoch } = partition;
   const found = { partitionIndex, errorCode: ERROR_CODES.NONE };
   if (timestamp === LATEST) return { ...found, offset: readableUpTo(partition, upTo), leaderEpoch };
-  // The epoch in which the first record was written is not known without reading it.
-  if (timestamp === EARLIEST) return { ...found, offset: partition.logStartOffset, leaderEpoch: -1 };
+  if (timestamp === EARLIEST) {
+    const offset = partition.logStartOffset;
+    return { ...found, offset, leaderEpoch: await epochAt(call, partition, offset) };
+  }
   const isMaxTimestamp = timestamp === MAX_TIMESTAMP && call.version >= MAX_TIMESTAMP_VERSION_MIN;
   if (timestamp < 0 && !isMaxTimestamp) return refused(request, ERROR_CODES.UNSUPPORTED_VERSION);
   const record = isMaxTimestamp
@@ -98,6 +107,15 @@ async function lookUp(
   if (record === undefined) return { ...found, offset: -1, timestamp: -1, leaderEpoch: -1 };
   const { offset, timestampMs } = record;
   return { ...found, offset, timestamp: timestampMs, leaderEpoch: record.leaderEpoch };
+}
+
+/** The epoch in which the record at `offset` was written; the current one when there is none. */
+async function epochAt(call: Call, partition: Partition, offset: number): Promise<number> {
+  const range = await partition.read({ offset, maxBytes: 1, upTo: 'highWatermark' });
+  if (range.refused !== undefined) return -1;
+  const { cursor } = call.kafka;
+  cursor.reset(range);
+  return cursor.nextBatch() ? cursor.batchLeaderEpoch : partition.leaderEpoch;
 }
 
 function refused({ partitionIndex }: PartitionRequest, errorCode: ErrorCode): PartitionAnswer {

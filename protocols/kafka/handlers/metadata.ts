@@ -28,6 +28,10 @@ export const metadata = defineApi({
 
 async function handleMetadata(request: MetadataRequest, call: Call): Promise<MetadataResponse> {
   const { cluster } = call.kafka.hub;
+  if (!isLegal(request, call)) {
+    const topics = (request.topics ?? []).map((topic) => refused(call, topic, ERROR_CODES.INVALID_REQUEST));
+    return { brokers: [], topics };
+  }
   return {
     brokers: brokers(call),
     clusterId: cluster.clusterId,
@@ -39,6 +43,13 @@ async function handleMetadata(request: MetadataRequest, call: Call): Promise<Met
   };
 }
 
+/** Every topic by name, or (from version 12) by id. */
+function isLegal({ topics }: MetadataRequest, call: Call): boolean {
+  if (topics === null) return true;
+  if (call.version < BY_ID_VERSION_MIN) return topics.every((topic) => topic.name !== null && !hasId(topic));
+  return topics.every((topic) => topic.name !== null || hasId(topic));
+}
+
 async function describeTopics(request: MetadataRequest, call: Call): Promise<TopicAnswer[]> {
   const { topics } = request;
   const wantsAll = topics === null || (call.version === 0 && topics.length === 0);
@@ -48,15 +59,15 @@ async function describeTopics(request: MetadataRequest, call: Call): Promise<Top
       .filter(({ name }) => allows(call, 'describe', 'topic', name))
       .map((topic) => described(request, call, topic));
   }
-  const isLegal = call.version >= BY_ID_VERSION_MIN || topics.every(isByName);
-  if (!isLegal) return topics.map((topic) => refused(call, topic, ERROR_CODES.INVALID_REQUEST));
+  // As in Kafka, one id makes it a request by id: names beside it are not looked at.
+  const asked = topics.some(hasId) ? topics.filter(hasId) : topics;
   const answers: TopicAnswer[] = [];
-  for (const topic of distinct(topics)) answers.push(await describeTopic(request, call, topic));
+  for (const topic of distinct(asked)) answers.push(await describeTopic(request, call, topic));
   return answers;
 }
 
-function isByName({ name, topicId }: TopicRequest): boolean {
-  return name !== null && topicId === ZERO_UUID;
+function hasId({ topicId }: TopicRequest): boolean {
+  return topicId !== ZERO_UUID;
 }
 
 function distinct(topics: readonly TopicRequest[]): Iterable<TopicRequest> {
@@ -69,7 +80,7 @@ async function describeTopic(
   topic: TopicRequest,
 ): Promise<TopicAnswer> {
   const { topics } = call.kafka.hub;
-  if (topic.topicId !== ZERO_UUID || topic.name === null) {
+  if (hasId(topic) || topic.name === null) {
     const view = topics.getById(topic.topicId);
     return view !== undefined && allows(call, 'describe', 'topic', view.name)
       ? described(request, call, view)

@@ -14,12 +14,21 @@ import { ProduceRequest, ProduceResponse } from '../messages/produce.ts';
 import { batchOptionsOf, decompressBatch, validateBatch, writeRecords } from '../record-mapping.ts';
 import { COMPRESSION } from '../records/compression.ts';
 import { RecordsError } from '../records/errors.ts';
+import {
+  ATTRIBUTES_AT,
+  BATCH_HEADER_BYTES,
+  MAGIC,
+  MAGIC_AT,
+  TRANSACTIONAL_BIT,
+} from '../records/record-batch.ts';
 
 const ACKS: ReadonlyMap<number, Acks> = new Map([
   [-1, 'flushed'],
   [0, 'flushed'],
   [1, 'written'],
 ]);
+/** Kafka's default of `message.timestamp.after.max.ms`: a time further ahead is a mistake of its clock (KIP-937). */
+const TIMESTAMP_AFTER_MAX_MS = 3_600_000;
 /** Clients that speak less do not know zstd (KIP-110). */
 const ZSTD_VERSION_MIN = 7;
 
@@ -40,6 +49,8 @@ interface Produce {
   readonly items: readonly Item[];
   /** Undefined = not a legal value. */
   readonly acks: Acks | undefined;
+  /** With acks=1: when records that are acknowledged are seen. */
+  readonly settling: Promise<unknown>[];
   appendedBytes: number;
 }
 
@@ -61,9 +72,19 @@ function handleProduce(
   const items = request.topicData.flatMap(({ name, partitionData }) =>
     partitionData.map((data): Item => ({ topic: name, data, answer: undefined })),
   );
-  const work: Produce = { request, call, items, acks: ACKS.get(request.acks), appendedBytes: 0 };
+  const work: Produce = {
+    request,
+    call,
+    items,
+    acks: ACKS.get(request.acks),
+    settling: [],
+    appendedBytes: 0,
+  };
   const taken = takeItems(work, 0);
-  const later = (): Later<ProduceResponse> => new Later(respond(work), work.appendedBytes);
+  const later = (): Later<ProduceResponse> => {
+    const answer = respond(work);
+    return new Later(answer, work.acks === 'written' ? settled(work, answer) : answer, work.appendedBytes);
+  };
   return taken === undefined ? later() : taken.then(later);
 }
 
@@ -90,22 +111,24 @@ function takeItem(work: Produce, item: Item): Promise<void> | undefined {
   const isLogAppendTime = config?.messageTimestampType === 'LogAppendTime';
   try {
     const batch = validateBatch(item.data.records, { batchBytesMax: config?.maxMessageBytes ?? 0 });
-    if (batch.isTransactional) throw new RecordsError('invalid-record', 'transactions are not served');
     if (batch.compression === COMPRESSION.zstd && call.version < ZSTD_VERSION_MIN)
       throw new RecordsError('unsupported-compression', 'zstd needs Produce 7');
     const append = (section: Buffer): void => {
       work.appendedBytes += section.length;
-      const logAppendTimeMs = isLogAppendTime ? hub.clock.now() : -1;
+      const nowMs = hub.clock.now();
+      const logAppendTimeMs = isLogAppendTime ? nowMs : -1;
+      const writeOptions = {
+        ...{ logAppendTimeMs, requireKeys: isCompacted },
+        latestTimestampMs: nowMs + TIMESTAMP_AFTER_MAX_MS,
+      };
       const options = {
         ...batchOptionsOf(batch, section),
         acks: work.acks ?? 'flushed',
         logAppendTime: isLogAppendTime,
       };
       item.answer = partition
-        .append(options, (writer) =>
-          writeRecords(writer, batch, section, { logAppendTimeMs, requireKeys: isCompacted }),
-        )
-        .then((result) => answerOf(item, result, logAppendTimeMs));
+        .append(options, (writer) => writeRecords(writer, batch, section, writeOptions))
+        .then((result) => answerOf(work, item, result, logAppendTimeMs));
     };
     const section = decompressBatch(batch, settings.decompressedBytesMax);
     if (section instanceof Promise) {
@@ -123,9 +146,16 @@ function itemFault(work: Produce, item: Item, partition: Partition | undefined):
   const { hub } = work.call.kafka;
   if (work.acks === undefined) return ERROR_CODES.INVALID_REQUIRED_ACKS;
   if (work.request.transactionalId !== null) return ERROR_CODES.INVALID_TXN_STATE;
+  if (saysTransactional(item.data.records)) return ERROR_CODES.TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
   if (!allows(work.call, 'write', 'topic', item.topic)) return ERROR_CODES.TOPIC_AUTHORIZATION_FAILED;
   if (hub.topics.get(item.topic)?.internal === true) return ERROR_CODES.INVALID_TOPIC_EXCEPTION;
   return partition === undefined ? ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION : ERROR_CODES.NONE;
+}
+
+/** Without a transactional id nobody may write in a transaction (KIP-98). Said before anything else is looked at. */
+function saysTransactional(records: Buffer | null): boolean {
+  if (records === null || records.length < BATCH_HEADER_BYTES || records[MAGIC_AT] !== MAGIC) return false;
+  return (records.readInt16BE(ATTRIBUTES_AT) & TRANSACTIONAL_BIT) !== 0;
 }
 
 async function whenDone(work: Produce): Promise<void> {
@@ -139,17 +169,30 @@ async function respond(work: Produce): Promise<ProduceResponse | Silence> {
     return answers.some(({ errorCode }) => errorCode !== ERROR_CODES.NONE) ? HANG_UP : NO_ANSWER;
   let next = 0;
   return {
-    responses: work.request.topicData.map(({ name, partitionData }) => {
-      const partitionResponses = answers.slice(next, next + partitionData.length);
-      next += partitionData.length;
-      return { name, partitionResponses };
-    }),
+    responses: work.request.topicData
+      .filter(({ partitionData }) => partitionData.length > 0)
+      .map(({ name, partitionData }) => {
+        const partitionResponses = answers.slice(next, next + partitionData.length);
+        next += partitionData.length;
+        return { name, partitionResponses };
+      }),
   };
 }
 
-function answerOf({ data }: Item, result: Appended | Refused, logAppendTimeMs: number): PartitionAnswer {
+async function settled(work: Produce, answer: Promise<unknown>): Promise<void> {
+  await answer;
+  await Promise.all(work.settling);
+}
+
+function answerOf(
+  work: Produce,
+  { data }: Item,
+  result: Appended | Refused,
+  logAppendTimeMs: number,
+): PartitionAnswer {
   if (result.refused === undefined) {
     const { baseOffset, logStartOffset } = result;
+    if (result.settled !== undefined) work.settling.push(result.settled);
     return { index: data.index, errorCode: ERROR_CODES.NONE, baseOffset, logAppendTimeMs, logStartOffset };
   }
   return {

@@ -11,7 +11,7 @@
 // The batch length counts what follows it.
 
 import { crc32c } from './crc32c.ts';
-import { corruptBatch, RecordsError } from './errors.ts';
+import { corruptBatch, invalidRecord, RecordsError } from './errors.ts';
 
 export const BASE_OFFSET_AT = 0;
 export const BATCH_LENGTH_AT = BASE_OFFSET_AT + 8;
@@ -58,20 +58,24 @@ export interface RecordBatch {
   readonly recordCount: number;
 }
 
+/** The least that a message of any format takes behind its length. */
+const BATCH_LENGTH_MIN = 14;
+
 /**
  * Reads the batch at `start`, which must end by `limit`. Bounds and format are checked, the checksum is not
  * ({@link checkBatchCrc}). Throws RecordsError.
  */
 export function readRecordBatch(bytes: Buffer, start: number, limit: number): RecordBatch {
-  if (limit - start < CRC_AT) throw corruptBatch(`a batch of ${limit - start} bytes`);
+  if (limit - start < CRC_AT) throw invalidRecord(`a batch of ${limit - start} bytes`);
+  const batchLength = readInt32(bytes, start + BATCH_LENGTH_AT);
+  if (batchLength < BATCH_LENGTH_MIN) throw corruptBatch(`a batch length of ${batchLength}`);
   const magic = bytes[start + MAGIC_AT]!;
   // Formats 0 and 1 have their magic at the same place, and so are told from damage.
   if (magic < MAGIC) throw new RecordsError('legacy-format', `message format ${magic}`);
   if (magic !== MAGIC) throw corruptBatch(`message format ${magic}`);
-  const batchLength = readInt32(bytes, start + BATCH_LENGTH_AT);
   const end = start + LEADER_EPOCH_AT + batchLength;
   if (end - start < BATCH_HEADER_BYTES) throw corruptBatch(`a batch length of ${batchLength}`);
-  if (end > limit) throw corruptBatch(`a batch of ${end - start} bytes, ${limit - start} remain`);
+  if (end > limit) throw invalidRecord(`a batch of ${end - start} bytes, ${limit - start} remain`);
   const attributes = readInt16(bytes, start + ATTRIBUTES_AT);
   return {
     bytes,

@@ -202,8 +202,11 @@ describe('bounds', () => {
     await fill(name, 10);
     const topics = [fetchOf('nope', 0).topics[0]!, fetchOf(name, 0).topics[0]!];
     const { responses } = await client.ask(api.fetch, 11, { ...fetchOf(name, 0), topics });
-    expect(responses.map(({ partitions }) => partitions[0]?.errorCode)).toEqual([3, 0]);
-    expect(batchOffsets(responses[1]?.partitions[0]?.records ?? null)).toEqual([0]);
+    expect(responses.map(({ topic, partitions }) => [topic, partitions[0]?.errorCode])).toEqual([
+      [name, 0],
+      ['nope', 3],
+    ]);
+    expect(batchOffsets(responses[0]?.partitions[0]?.records ?? null)).toEqual([0]);
   });
 
   test('a leader epoch that is not the current one is told apart (KIP-320)', async () => {

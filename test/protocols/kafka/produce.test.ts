@@ -70,7 +70,11 @@ describe('what is wrong with a partition', () => {
       ERROR_CODES.UNSUPPORTED_COMPRESSION_TYPE,
       (t) => [t, withAttributes(batch('v'), 5)],
     ],
-    ['a transactional batch', ERROR_CODES.INVALID_RECORD, (t) => [t, withAttributes(batch('v'), 0x10)]],
+    [
+      'a transactional batch',
+      ERROR_CODES.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+      (t) => [t, withAttributes(batch('v'), 0x10)],
+    ],
     [
       'a batch beyond max.message.bytes',
       ERROR_CODES.MESSAGE_TOO_LARGE,
@@ -121,7 +125,7 @@ describe('what is wrong with a partition', () => {
     const codes = responses.map(({ partitionResponses }) =>
       partitionResponses.map(({ errorCode }) => errorCode),
     );
-    expect(codes).toEqual([[0, ERROR_CODES.CORRUPT_MESSAGE, 3], [3]]);
+    expect(codes).toEqual([[0, ERROR_CODES.INVALID_RECORD, 3], [3]]);
     expect(kafka.hub.topics.partition(name, 0)?.logEndOffset).toBe(2);
   });
 

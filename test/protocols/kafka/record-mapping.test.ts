@@ -89,12 +89,12 @@ describe('a produced batch', () => {
   it.each([
     ['nothing', Buffer.alloc(0), 'invalid-record'],
     ['a wrong checksum', rawBatch([simpleRecord(0, K, V)], { crc: 5 }), 'corrupt-batch'],
-    ['a length beyond the end', rawBatch([simpleRecord(0, K, V)], { batchLength: 5000 }), 'corrupt-batch'],
+    ['a length beyond the end', rawBatch([simpleRecord(0, K, V)], { batchLength: 5000 }), 'invalid-record'],
     ['a negative length', rawBatch([simpleRecord(0, K, V)], { batchLength: -1 }), 'corrupt-batch'],
-    ['a length of 2 GiB', rawBatch([simpleRecord(0, K, V)], { batchLength: 0x7fffffff }), 'corrupt-batch'],
+    ['a length of 2 GiB', rawBatch([simpleRecord(0, K, V)], { batchLength: 0x7fffffff }), 'invalid-record'],
     ['a later format', rawBatch([simpleRecord(0, K, V)], { magic: 3 }), 'corrupt-batch'],
     ['format 1', rawBatch([simpleRecord(0, K, V)], { magic: 1 }), 'legacy-format'],
-    ['bytes behind it', Buffer.concat([rawBatch([simpleRecord(0, K, V)]), K]), 'corrupt-batch'],
+    ['bytes behind it', Buffer.concat([rawBatch([simpleRecord(0, K, V)]), K]), 'invalid-record'],
     [
       'a second batch',
       Buffer.concat([rawBatch([simpleRecord(0, K, V)]), rawBatch([simpleRecord(0, K, V)])]),
@@ -109,7 +109,6 @@ describe('a produced batch', () => {
       'invalid-record',
     ],
     ['control records', rawBatch([simpleRecord(0, K, V)], { attributes: 0x20 }), 'invalid-record'],
-    ['log append time', rawBatch([simpleRecord(0, K, V)], { attributes: 0x08 }), 'invalid-timestamp'],
     [
       'a producer without a sequence',
       rawBatch([simpleRecord(0, K, V)], { producerId: 5n, producerEpoch: 0 }),

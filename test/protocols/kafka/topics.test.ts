@@ -246,7 +246,7 @@ describe('DeleteTopics', () => {
       topicNames: ['__consumer_offsets'],
       timeoutMs: 1,
     });
-    expect(responses[0]?.errorCode).toBe(ERROR_CODES.INVALID_TOPIC_EXCEPTION);
+    expect(responses[0]?.errorCode).toBe(ERROR_CODES.INVALID_REQUEST);
   });
 });
 
@@ -294,7 +294,7 @@ describe('ListOffsets', () => {
     ];
     const answer = await client.ask(api.listOffsets, 5, { replicaId: -1, isolationLevel: 0, topics });
     expect(answer.topics.map((topic) => topic.partitions.map(({ errorCode }) => errorCode))).toEqual([
-      [ERROR_CODES.INVALID_REQUEST, 3, ERROR_CODES.INVALID_REQUEST],
+      [ERROR_CODES.INVALID_REQUEST, 3],
       [3],
     ]);
   });
