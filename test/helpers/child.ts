@@ -16,30 +16,35 @@ export interface ChildOptions {
   readonly timeoutMs?: number;
 }
 
-const running = new Set<ChildProcess>();
+const running = new Map<ChildProcess, Child>();
 process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
+  for (const child of running.keys()) child.kill('SIGKILL');
 });
+
+/** Every child that has not ended, with the end of what it said: for a failure that is a wait without end. */
+export function describeRunning(): string {
+  return [...running.values()].map((child) => `${child.command}\n${child.output.slice(-2_000)}`).join('\n');
+}
 
 /** A program under way. `waitFor` resolves with the output so far, as soon as it holds `pattern`. */
 export class Child {
   readonly pid: number;
   readonly finished: Promise<Finished>;
+  readonly command: string;
   readonly #process: ChildProcess;
-  readonly #command: string;
   readonly #stdout: Buffer[] = [];
   readonly #stderr: Buffer[] = [];
   readonly #listeners = new Set<() => void>();
   #ended = false;
 
   constructor(program: string, args: readonly string[], options: ChildOptions = {}) {
-    this.#command = [program, ...args].join(' ');
+    this.command = [program, ...args].join(' ');
     this.#process = spawn(program, args, {
       cwd: options.workingDirectory,
       env: { ...process.env, ...options.environment },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
-    running.add(this.#process);
+    running.set(this.#process, this);
     this.pid = this.#process.pid ?? -1;
     const timeout = setTimeout(() => this.kill('SIGKILL'), options.timeoutMs ?? 60_000);
     this.finished = new Promise((resolve) => {
@@ -99,7 +104,7 @@ export class Child {
   }
 
   #without(pattern: RegExp, what: string): Error {
-    return new Error(`${this.#command}: ${what} without ${pattern}; it said:\n${this.output}`);
+    return new Error(`${this.command}: ${what} without ${pattern}; it said:\n${this.output}`);
   }
 
   #take(chunks: Buffer[], bytes: Buffer): void {

@@ -1,5 +1,6 @@
 // `npm run test:interop`: starts the built hub and plays each case against it with programs from elsewhere. What
 // cannot run is named with its reason; the last line is `N passed, N failed`, and a run in which nothing passed fails.
+import { describeRunning } from '../helpers/child.ts';
 import { startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
 import type { InteropCase } from './case.ts';
 import { kafkaToMqtt } from './kafka-to-mqtt.ts';
@@ -58,7 +59,9 @@ process.exit(failed === 0 ? 0 : 1);
 async function problemOf(each: InteropCase): Promise<string | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`not done within ${CASE_MS / 1_000} s`)), CASE_MS);
+    timer = setTimeout(() => {
+      reject(new Error(`not done within ${CASE_MS / 1_000} s; still running:\n${describeRunning()}`));
+    }, CASE_MS);
   });
   try {
     await Promise.race([each.run(hub), late]);
