@@ -243,7 +243,7 @@ describe('catching up', () => {
           expect(client.payloads.filter((payload) => payload.startsWith(`${partition}:`))).toEqual(payloads);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 });

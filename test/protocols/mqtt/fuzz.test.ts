@@ -112,7 +112,7 @@ describe('decoders', () => {
           }
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: 1500 },
     );
   });
 
@@ -133,7 +133,7 @@ describe('decoders', () => {
           expect(followed).toBe(alone);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 });
@@ -157,7 +157,7 @@ describe('a connection', () => {
         fc.boolean(),
         (bytes, version, connected) => send(serving, version, connected, bytes),
       ),
-      { numRuns: 200 },
+      { numRuns: 150 },
     );
     bystander.send({ cmd: 'pingreq' });
     await bystander.expect('pingresp');
