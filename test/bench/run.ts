@@ -190,7 +190,9 @@ function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? 0)) / 2;
 }
 
-const rounded = (value: number): number => Math.round(value * 100) / 100;
+function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
+}
 
 function printTable(rows: readonly Row[]): void {
   const count = (value: number): string => value.toLocaleString('en', { maximumFractionDigits: 0 });
