@@ -18,6 +18,12 @@ export interface IndexDatabase {
   close(): Promise<void>;
 }
 
+/**
+ * Directories that this process has open. LevelDB's lock is one of fcntl(2), which a process loses when it closes any
+ * other descriptor of the file: a second attempt in the same process must not get as far as LevelDB.
+ */
+const openDirectories = new Set<string>();
+
 const ENCODINGS = { keyEncoding: 'buffer', valueEncoding: 'buffer' } as const;
 
 /**
@@ -30,6 +36,19 @@ export async function openLevelIndex(
   directory: string,
   onDamage: (error: unknown) => void,
 ): Promise<IndexDatabase> {
+  if (openDirectories.has(directory)) {
+    throw new StorageError('locked', `this process has the data directory open already (${directory})`);
+  }
+  openDirectories.add(directory);
+  try {
+    return await openOrEmpty(directory, onDamage);
+  } catch (error) {
+    openDirectories.delete(directory);
+    throw error;
+  }
+}
+
+async function openOrEmpty(directory: string, onDamage: (error: unknown) => void): Promise<IndexDatabase> {
   try {
     return await open(directory);
   } catch (error) {
@@ -49,7 +68,7 @@ export async function openLevelIndex(
 async function open(directory: string): Promise<IndexDatabase> {
   const level = new ClassicLevel<Buffer, Buffer>(directory, ENCODINGS);
   await level.open();
-  return new LevelIndex(level);
+  return new LevelIndex(level, directory);
 }
 
 function isLocked(error: unknown): boolean {
@@ -62,8 +81,11 @@ function isLocked(error: unknown): boolean {
 class LevelIndex implements IndexDatabase {
   readonly #level: ClassicLevel<Buffer, Buffer>;
 
-  constructor(level: ClassicLevel<Buffer, Buffer>) {
+  readonly #directory: string;
+
+  constructor(level: ClassicLevel<Buffer, Buffer>, directory: string) {
     this.#level = level;
+    this.#directory = directory;
   }
 
   put(rows: readonly IndexRow[]): Promise<void> {
@@ -88,7 +110,8 @@ class LevelIndex implements IndexDatabase {
     return this.#level.clear({ gte: low, lte: high });
   }
 
-  close(): Promise<void> {
-    return this.#level.close();
+  async close(): Promise<void> {
+    await this.#level.close();
+    openDirectories.delete(this.#directory);
   }
 }

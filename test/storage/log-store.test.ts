@@ -1,0 +1,270 @@
+// The store as a whole, on a real disk: its lock, its identity, topics as incarnations, its index lost or damaged.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { nodeFileSystem } from '../../storage/file-system.ts';
+import { openLevelIndex } from '../../storage/index-database.ts';
+import {
+  append,
+  codeOf,
+  openStore,
+  PARTITION,
+  readAll,
+  record,
+  valuesOf,
+  withDirectory,
+} from '../helpers/store-fixture.ts';
+
+const HOLDER = join(import.meta.dirname, '../helpers/store-holder.ts');
+
+/** Another process that opens the store; and what it said. */
+async function holder(directory: string): Promise<{ child: ChildProcess; said: string }> {
+  const child = spawn(process.execPath, ['--import', 'tsx', HOLDER, directory], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const [said] = await once(child.stdout!, 'data');
+  return { child, said: String(said).trim() };
+}
+
+describe('the data directory', () => {
+  it('is made, and knows its node again', () =>
+    withDirectory(async (parent) => {
+      const directory = join(parent, 'data');
+      const first = await openStore({ directory });
+      await first.store.close();
+      expect(JSON.parse(await readFile(join(directory, 'node.json'), 'utf8'))).toEqual({
+        formatVersion: 1,
+        clusterId: 'uuid-1',
+        nodeId: 1,
+        diskId: 'uuid-2',
+        cleanStop: true,
+      });
+      const second = await openStore({ directory });
+      expect(second.store.identity).toEqual({ ...first.store.identity, previousStopWasClean: true });
+      await second.store.close();
+      expect(await codeOf(openStore({ directory, nodeId: 2 }))).toBe('data-directory');
+    }));
+
+  it('that is a file, lies under one, or has no parent is refused by a sentence', () =>
+    withDirectory(async (parent) => {
+      await writeFile(join(parent, 'file'), 'x');
+      const refusal = (directory: string): Promise<unknown> =>
+        openStore({ directory }).catch((error) => error);
+      expect(await refusal(join(parent, 'file'))).toMatchObject({
+        code: 'data-directory',
+        message: /is a file/,
+      });
+      expect(await refusal(join(parent, 'file/data'))).toMatchObject({
+        code: 'data-directory',
+        message: /a part of its path is a file/,
+      });
+      expect(await refusal(join(parent, 'none/data'))).toMatchObject({
+        code: 'data-directory',
+        message: /parent directory does not exist/,
+      });
+    }));
+
+  it('that is not writable is refused by a sentence', () =>
+    withDirectory(async (directory) => {
+      const denied = Object.assign(new Error('permission denied'), { code: 'EACCES' });
+      const fileSystem = { ...nodeFileSystem, checkWritable: () => Promise.reject(denied) };
+      await expect(openStore({ directory, fileSystem })).rejects.toMatchObject({
+        code: 'data-directory',
+        message: /is not writable/,
+      });
+    }));
+
+  it('whose node.json cannot be read is refused, not given another identity', () =>
+    withDirectory(async (directory) => {
+      await writeFile(join(directory, 'node.json'), '{"clusterId":');
+      expect(await codeOf(openStore({ directory }))).toBe('format');
+    }));
+
+  it('is locked against this process and others, and free again after kill -9', () =>
+    withDirectory(async (parent) => {
+      const directory = join(parent, 'data');
+      const { child, said } = await holder(directory);
+      try {
+        expect(said).toBe('open');
+        expect(await codeOf(openStore({ directory }))).toBe('locked');
+      } finally {
+        child.kill('SIGKILL');
+        await once(child, 'exit');
+      }
+      const { store } = await openStore({ directory });
+      expect(store.identity.previousStopWasClean).toBe(false);
+      const log = await store.openPartition({ ...PARTITION, leaderEpoch: 2 });
+      expect(valuesOf(await readAll(log))).toEqual(['held']);
+      expect(await codeOf(openStore({ directory }))).toBe('locked');
+      const another = await holder(directory);
+      expect(another.said).toBe('locked');
+      await once(another.child, 'exit');
+      await store.close();
+    }));
+});
+
+describe('partitions', () => {
+  it('are apart from each other', () =>
+    withDirectory(async (directory) => {
+      const { store } = await openStore({ directory });
+      const logs = await Promise.all(
+        [0, 1, 2, 3, 4].map((partition) =>
+          store.openPartition({ ...PARTITION, partition, logId: partition + 1 }),
+        ),
+      );
+      const flushed = logs.map((log, index) => append(log, [record(`p${index}`)]).flushed);
+      expect(await Promise.all(flushed)).toEqual(Array(5).fill(undefined));
+      for (const [index, log] of logs.entries()) expect(valuesOf(await readAll(log))).toEqual([`p${index}`]);
+      await store.close();
+      expect((await readdir(join(directory, 'topics/events'))).sort()).toEqual([
+        '0',
+        '1',
+        '2',
+        '3',
+        '4',
+        'topic.json',
+      ]);
+    }));
+
+  it('know their highest epoch on disk, and 0 when they are not there', () =>
+    withDirectory(async (directory) => {
+      const { store } = await openStore({ directory });
+      expect(await store.diskLeaderEpoch('events', PARTITION.topicId, 0)).toBe(0);
+      const log = await store.openPartition({ ...PARTITION, leaderEpoch: 7 });
+      await append(log, [record('x')]).flushed;
+      expect(await store.diskLeaderEpoch('events', PARTITION.topicId, 0)).toBe(7);
+      expect(await store.diskLeaderEpoch('events', PARTITION.topicId, 1)).toBe(0);
+      expect(await store.diskLeaderEpoch('events', 'another', 0)).toBe(0);
+      await store.close();
+      expect(await codeOf(store.openPartition(PARTITION))).toBe('closed');
+    }));
+});
+
+describe('a topic', () => {
+  const again = { ...PARTITION, topicId: 'incarnation-2', logId: 2 };
+
+  it('deleted and made again is another topic', () =>
+    withDirectory(async (directory) => {
+      const { store } = await openStore({ directory });
+      const log = await store.openPartition(PARTITION);
+      const { flushed } = append(log, [record('old')]);
+      await store.deleteTopic('events', PARTITION.topicId);
+      expect(await flushed).toBeUndefined();
+      expect(await codeOf(() => append(log, [record('x')]))).toBe('deleted');
+      const second = await store.openPartition(again);
+      expect([second.logStartOffset, second.logEndOffset]).toEqual([0, 0]);
+      await append(second, [record('new')]).flushed;
+      expect(valuesOf(await readAll(second))).toEqual(['new']);
+      await store.deleteTopic('events', PARTITION.topicId);
+      expect(valuesOf(await readAll(second))).toEqual(['new']);
+      await store.close();
+      expect(await readdir(join(directory, 'deleted'))).toEqual([]);
+    }));
+
+  it('whose removal was interrupted is removed at the next start', () =>
+    withDirectory(async (directory) => {
+      await mkdir(join(directory, 'deleted/some-id/0'), { recursive: true });
+      await writeFile(join(directory, 'deleted/some-id/0/x.log'), 'x');
+      const { store } = await openStore({ directory });
+      await store.close();
+      expect(await readdir(join(directory, 'deleted'))).toEqual([]);
+    }));
+
+  it('of another id under the same name is set aside and told, not read and not removed', () =>
+    withDirectory(async (directory) => {
+      const { store, log } = await openStore({ directory });
+      await append(await store.openPartition(PARTITION), [record('old')]).flushed;
+      await store.close();
+      const next = await openStore({ directory });
+      const second = await next.store.openPartition(again);
+      expect(second.logEndOffset).toBe(0);
+      expect(next.log.named('topic.set-aside').length).toBe(1);
+      expect(log.named('topic.set-aside').length).toBe(0);
+      await next.store.close();
+      const aside = join(directory, 'set-aside', PARTITION.topicId, '0');
+      expect(await readdir(aside)).toContain('00000001-00000000000000000000.log');
+    }));
+});
+
+describe('the index', () => {
+  async function filled(directory: string): Promise<void> {
+    const { store } = await openStore({ directory, indexIntervalBytes: 300 });
+    const log = await store.openPartition({ ...PARTITION, segmentBytes: 20_000 });
+    for (let index = 0; index < 300; index++) {
+      const { flushed } = append(log, [record(`v${index}`.padEnd(100), 1000 + index)]);
+      if (index % 50 === 49) await flushed;
+    }
+    await store.close();
+  }
+
+  async function expectWhole(directory: string): Promise<void> {
+    const { store } = await openStore({ directory, indexIntervalBytes: 300, tailCacheBytes: 0 });
+    const log = await store.openPartition({ ...PARTITION, leaderEpoch: 2, segmentBytes: 20_000 });
+    for (const offset of [0, 7, 150, 299]) {
+      expect(valuesOf(await readAll(log, offset, 1, offset + 1))).toEqual([`v${offset}`.padEnd(100)]);
+      expect(await log.offsetForTime(1000 + offset, 300)).toMatchObject({
+        offset,
+        timestampMs: 1000 + offset,
+      });
+    }
+    expect(await log.offsetForTime(1300, 300)).toBeUndefined();
+    expect(await log.offsetOfMaxTimestamp(300)).toMatchObject({ offset: 299 });
+    expect(await log.offsetOfMaxTimestamp(123)).toMatchObject({ offset: 122 });
+    await store.close();
+  }
+
+  it('is used', () =>
+    withDirectory(async (directory) => {
+      await filled(directory);
+      await expectWhole(directory);
+    }));
+
+  it('that was deleted is made anew', () =>
+    withDirectory(async (directory) => {
+      await filled(directory);
+      await rm(join(directory, 'index'), { recursive: true });
+      await expectWhole(directory);
+      await expectWhole(directory);
+    }));
+
+  it('whose files are damaged is emptied and made anew', () =>
+    withDirectory(async (directory) => {
+      await filled(directory);
+      for (const name of await readdir(join(directory, 'index'))) {
+        if (/^(MANIFEST|CURRENT)/.test(name)) await writeFile(join(directory, 'index', name), 'nonsense');
+      }
+      await expectWhole(directory);
+    }));
+
+  it('whose entries lead nowhere is dropped and made anew', () =>
+    withDirectory(async (directory) => {
+      await filled(directory);
+      const index = await openLevelIndex(join(directory, 'index'), () => {});
+      const all = [Buffer.alloc(21), Buffer.alloc(21, 255)] as const;
+      for (;;) {
+        const row = await index.floor(...all);
+        if (row === undefined) break;
+        // Every row of offsets gets positions that are off by one.
+        if (row.key[0] !== 1) {
+          await index.clear(row.key, row.key);
+          continue;
+        }
+        const value = Buffer.from(row.value);
+        for (let at = 7; at < value.length; at += 16) value[at] = (value[at]! + 1) & 255;
+        await index.put([{ key: Buffer.concat([Buffer.from([0]), row.key.subarray(1)]), value }]);
+        await index.clear(row.key, row.key);
+        if ((await index.floor(Buffer.alloc(21, 1), all[1])) === undefined) break;
+      }
+      for (;;) {
+        const row = await index.floor(all[0], Buffer.alloc(21, 1));
+        if (row === undefined || row.key[0] !== 0) break;
+        await index.put([{ key: Buffer.concat([Buffer.from([1]), row.key.subarray(1)]), value: row.value }]);
+        await index.clear(row.key, row.key);
+      }
+      await index.close();
+      await expectWhole(directory);
+      await expectWhole(directory);
+    }));
+});
