@@ -78,7 +78,7 @@ export class Dispatcher implements LogSource {
    * in which they are made, for new ones; one that is replaced goes on where it is [MQTT-3.8.4-3].
    */
   begin(subscriptions: readonly SessionSubscription[]): void {
-    const start = this.partition.lastStableOffset;
+    const start = this.partition.highWatermark;
     for (const subscription of subscriptions) {
       const isBehind = subscription.subscriber.lag?.covers(this) === true;
       if (start <= this.#position && !isBehind) return;

@@ -69,7 +69,7 @@ export class Dispatchers {
     this.#running = true;
     for (const topic of this.#options.hub.topics.list()) {
       if (topic.internal) continue;
-      for (const partition of topic.partitions) this.#add(partition, partition.lastStableOffset);
+      for (const partition of topic.partitions) this.#add(partition, partition.highWatermark);
     }
   }
 
