@@ -126,8 +126,8 @@ function described(request: MetadataRequest, call: Call, topic: TopicView): Topi
   };
 }
 
-function refused(call: Call, { name, topicId }: TopicRequest, errorCode: ErrorCode): TopicAnswer {
+function refused(call: Call, topic: TopicRequest, errorCode: ErrorCode): TopicAnswer {
   // A topic asked for by id alone has no name to show; before version 12 the field cannot be null.
-  const shownName = name ?? (call.version >= BY_ID_VERSION_MIN ? null : '');
-  return { errorCode, name: shownName, topicId, partitions: [] };
+  const isUnnamed = hasId(topic) && call.version >= BY_ID_VERSION_MIN;
+  return { errorCode, name: topic.name ?? (isUnnamed ? null : ''), topicId: topic.topicId, partitions: [] };
 }

@@ -1,7 +1,7 @@
 // Connections over real sockets: order, pipelining, limits, bad input, and their end.
 
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ERROR_CODES } from '../../../protocols/kafka/error-codes.ts';
 import { recordBatch } from '../../helpers/raw-kafka.ts';
 import {
@@ -103,6 +103,16 @@ describe('order', () => {
     expect(client.answered).toEqual([1, 2]);
   });
 
+  test('what was acknowledged with acks=1 is seen by the next request', async () => {
+    const client = await (await openWithTopic()).connect();
+    const produced = Array.from({ length: 10 }, () =>
+      client.ask(api.produce, 7, produceOf('t', batch('a'), { acks: 1 })),
+    );
+    const { topics } = await client.ask(api.listOffsets, 5, offsetsOf('t', -1));
+    expect(topics[0]?.partitions[0]?.offset).toBe(10);
+    await Promise.all(produced);
+  });
+
   test('acks=0 is not answered, and the next request sees the records', async () => {
     const client = await (await openWithTopic()).connect();
     client.tell(api.produce, 7, produceOf('t', batch('a', 'b'), { acks: 0 }));
@@ -138,6 +148,28 @@ describe('limits', () => {
       Array.from({ length: 30 }, () => [api.produce, 7, produceOf('t', batch(value))] as const),
     );
     expect(answers.map(({ responses }) => responses[0]?.partitionResponses[0]?.baseOffset).at(-1)).toBe(29);
+  });
+
+  test('a client that does not read is not served on, and goes on where it stopped', async () => {
+    const { connect, hub } = await openWithTopic({ writeBacklogBytesMax: 1 << 20 });
+    await (await connect()).ask(api.produce, 7, produceOf('t', batch('v'.repeat(1_000_000))));
+    const slow = await connect();
+    const other = await connect();
+    const reads = vi.spyOn(hub.topics.partition('t', 0)!, 'read');
+    slow.socket.pause();
+    const answers = slow.askAtOnce(
+      Array.from({ length: 60 }, () => [api.fetch, 11, fetchOf('t', 0)] as const),
+    );
+    // Kernel buffers take some answers; then nothing moves any more, however often others are served.
+    for (let settled = -1; settled !== reads.mock.calls.length; ) {
+      settled = reads.mock.calls.length;
+      for (let index = 0; index < 20; index++) await other.ask(api.metadata, 1, metadataOf());
+    }
+    expect(reads.mock.calls.length).toBeLessThan(60);
+    slow.socket.resume();
+    const lengths = (await answers).map(({ responses }) => responses[0]?.partitions[0]?.records?.length);
+    expect(new Set(lengths)).toEqual(new Set([lengths[0]]));
+    expect(lengths[0]).toBeGreaterThan(1_000_000);
   });
 
   test('a connection too many is closed, and the others go on', async () => {
