@@ -4,8 +4,9 @@ import { BatchScan } from './batch-scan.ts';
 import { StorageError, storageErrorOf } from './errors.ts';
 import type { OpenFile } from './file-system.ts';
 import { BATCH_FIRST_TIMESTAMP_AT, batchBaseOffsetAt, batchMaxTimestampAt, readInt64 } from './frame.ts';
-import { type IndexEntry, type OffsetIndex, SegmentIndex } from './offset-index.ts';
-import type { Segment, SegmentTimes } from './segment.ts';
+import type { OffsetIndex } from './offset-index.ts';
+import type { Segment } from './segment.ts';
+import { type IndexEntry, SegmentIndex, type SegmentTimes } from './segment-index.ts';
 import type { StoreParts } from './store-parts.ts';
 
 /** Runs go to the database at this many bytes of log, so that memory stays small. */

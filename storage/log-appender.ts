@@ -12,8 +12,8 @@ import {
   SHARED_BATCH_BYTES_MAX,
   SHARED_BATCH_RECORDS_MAX,
 } from './limits.ts';
-import { SegmentIndex } from './offset-index.ts';
 import { Segment, type SegmentList } from './segment.ts';
+import { SegmentIndex } from './segment-index.ts';
 import type { StoreParts } from './store-parts.ts';
 import type { Chunk, DirtyRange, PartitionTail } from './tail-cache.ts';
 

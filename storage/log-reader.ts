@@ -16,10 +16,11 @@ import {
   viewOf,
 } from './frame.ts';
 import { READ_BYTES_MIN, UNINDEXED_BYTES_MAX } from './limits.ts';
-import type { IndexEntry, OffsetIndex } from './offset-index.ts';
+import type { OffsetIndex } from './offset-index.ts';
 import type { OpenFiles } from './open-files.ts';
 import { ReadEnds } from './read-ends.ts';
 import type { Segment, SegmentList } from './segment.ts';
+import type { IndexEntry } from './segment-index.ts';
 import type { PartitionTail } from './tail-cache.ts';
 
 export interface LogReaderOptions {

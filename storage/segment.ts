@@ -2,12 +2,7 @@
 // to only by the opening of the log that made it; after that it is closed for good.
 import { join } from 'node:path';
 import { segmentFileName } from './file-names.ts';
-import type { SegmentIndex } from './offset-index.ts';
-
-export interface SegmentTimes {
-  readonly firstTimestampMs: number;
-  readonly maxTimestampMs: number;
-}
+import type { SegmentIndex, SegmentTimes } from './segment-index.ts';
 
 export class Segment {
   readonly leaderEpoch: number;

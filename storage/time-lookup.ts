@@ -3,8 +3,9 @@
 // the record by reading on from there.
 import { BatchCursor, type RecordRange } from './batch-cursor.ts';
 import type { IndexCompletion } from './index-completion.ts';
-import type { IndexEntry, OffsetIndex } from './offset-index.ts';
+import type { OffsetIndex } from './offset-index.ts';
 import type { Segment, SegmentList } from './segment.ts';
+import type { IndexEntry } from './segment-index.ts';
 
 export interface TimestampedOffset {
   readonly offset: number;

@@ -1,9 +1,10 @@
 // Properties over random logs: reads, the index and lookups by time, each against a linear scan.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { OffsetIndex, SegmentIndex } from '../../storage/offset-index.ts';
+import { OffsetIndex } from '../../storage/offset-index.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
 import { Segment } from '../../storage/segment.ts';
+import { SegmentIndex } from '../../storage/segment-index.ts';
 import { FaultyFileSystem } from '../helpers/faulty-file-system.ts';
 import {
   append,
