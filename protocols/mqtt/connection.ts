@@ -55,6 +55,8 @@ export class Connection implements Client {
   #will: WillPacket | undefined;
   /** A packet waits for something before it can be dealt with. */
   #waiting = false;
+  /** A PUBLISH waits until the log has stored enough of those before it. */
+  #awaitingRoom = false;
   #reading = false;
   #lastReadMs = 0;
   #timer: Timer | undefined;
@@ -152,28 +154,28 @@ export class Connection implements Client {
   #read(): void {
     if (this.#reading) return;
     this.#reading = true;
+    this.#awaitingRoom = false;
     try {
-      while (this.#isReadable && this.#next());
+      while (this.#isReading && this.#next());
     } catch (error) {
       this.#fail(error);
     }
     this.#reading = false;
     this.#input.release();
-    if (this.#state === 'draining') return;
-    if (this.#isReadable || this.#state === 'ending') this.#socket.resume();
-    else this.#pause();
+    if (this.#isReading || this.#state === 'ending') this.#socket.resume();
+    else if (this.#state === 'connected') this.#pause();
   }
 
-  get #isReadable(): boolean {
-    if (this.#waiting) return false;
-    if (this.#state === 'awaiting-connect') return true;
-    return this.#state === 'connected' && this.publishes?.isFull === false;
+  /** Whether packets are dealt with as they come. */
+  get #isReading(): boolean {
+    const isOpen = this.#state === 'awaiting-connect' || this.#state === 'connected';
+    return isOpen && !this.#waiting && !this.#awaitingRoom;
   }
 
   #pause(): void {
     this.#socket.pause();
     const { unstored } = this.context;
-    if (unstored.isFull) unstored.whenRoom(this.#proceed);
+    if (this.#awaitingRoom && unstored.isFull) unstored.whenRoom(this.#proceed);
   }
 
   #proceed = (): void => this.#read();
@@ -200,6 +202,9 @@ export class Connection implements Client {
       case FRAME.TOO_LARGE:
         throw new MqttError('too-large', REASON.PACKET_TOO_LARGE, `A packet of more than ${bytesMax} bytes`);
     }
+    // Others go on: a client that only listens is not to blame, and its acknowledgements are what it is sent by.
+    this.#awaitingRoom = firstByte >> 4 === PACKET_TYPE.PUBLISH && this.publishes?.isFull === true;
+    if (this.#awaitingRoom) return false;
     const { bodyStart, bodyEnd } = this.#bounds;
     const handled = this.#handle(firstByte, bytes, bodyStart, bodyEnd);
     if (handled !== undefined) {
@@ -256,7 +261,7 @@ export class Connection implements Client {
     const check = () => {
       const idleMs = clock.monotonic() - this.#lastReadMs;
       if (idleMs < keepAliveMs) this.#setTimer(keepAliveMs - idleMs, check);
-      else if (!this.#isReadable) this.#setTimer(keepAliveMs, check);
+      else if (!this.#isReading) this.#setTimer(keepAliveMs, check);
       else this.#fail(new MqttError('keep-alive', REASON.KEEP_ALIVE_TIMEOUT, 'Nothing came in time'));
     };
     this.#setTimer(keepAliveMs, check);
@@ -289,6 +294,7 @@ export class Connection implements Client {
 
   /** Not worth a word to the other side. */
   #abandon(reason: string): void {
+    if (this.#state === 'ending' || this.#state === 'closed') return;
     this.context.counters.connectionsRefused++;
     this.context.hub.log.debug('mqtt-abandoned', { ...this.#who(), reason });
     this.#end(undefined);

@@ -388,6 +388,29 @@ describe('a client that floods', () => {
   });
 });
 
+describe('a disk that hangs', () => {
+  it('stops who publishes, not who listens, pings or acknowledges', async () => {
+    const { client, hub } = await serve({ unstoredBytesTotalMax: 1000 });
+    hub.topics.make('t');
+    const listener = await client(5);
+    listener.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: '#', qos: 1 }] });
+    await listener.expect('suback');
+    hub.commits = 'when-told';
+    const device = await client(5, { keepalive: 10 });
+    publish(device, 't', 'x'.repeat(1000), 1, 1);
+    publish(device, 't', 'y', 1, 2);
+    await eventually(() => partitionOf(hub, 't').logEndOffset === 1);
+    await ping(listener);
+    hub.clock.advance(60_000);
+    expect(device.ended).toBe(false);
+    partitionOf(hub, 't').commit();
+    expect(await device.expect('puback')).toMatchObject({ messageId: 1 });
+    await eventually(() => partitionOf(hub, 't').logEndOffset === 2);
+    partitionOf(hub, 't').commit();
+    expect(await device.expect('puback')).toMatchObject({ messageId: 2 });
+  });
+});
+
 describe('a will', () => {
   const will = { topic: 'wills/1', payload: Buffer.from('gone'), qos: 1 as const, retain: false };
 
