@@ -103,7 +103,9 @@ export function applyGroupRecord(group: Group, record: GroupRecord, nowMs: numbe
   group.protocolName = record.protocolName;
   group.leaderId = record.leaderId;
   group.isRecordingAssignment = false;
-  transition(group, record.members.length > 0 ? 'stable' : 'empty', nowMs);
+  // Since when it is empty decides when its offsets expire, whatever restarts lie between.
+  const sinceMs = record.stateSinceMs < 0 ? nowMs : record.stateSinceMs;
+  transition(group, record.members.length > 0 ? 'stable' : 'empty', sinceMs);
 }
 
 /** The group starts from nothing, unless a new round has begun since the tombstone was decided. */

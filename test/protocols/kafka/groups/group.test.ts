@@ -445,6 +445,16 @@ describe('a group read from its records', () => {
     expect(after.commit({ memberId: 'm2', generation: 2 })).toBe(NONE);
   });
 
+  test('an empty group is empty since its last member left, not since the restart', () => {
+    const before = GroupSimulation.stable(1);
+    before.holdsRecords = true;
+    before.leave('m1');
+    const { record } = before.records[0]!;
+    const group = createGroup('g', record.stateSinceMs + 5_000);
+    applyGroupRecord(group, record, record.stateSinceMs + 5_000);
+    expect(group).toMatchObject({ state: 'empty', stateSinceMs: before.nowMs });
+  });
+
   test('a tombstone makes the next record the first', () => {
     const group = createGroup('g', 0);
     const member = GroupSimulation.stable(1);
