@@ -102,8 +102,8 @@ describe('the Kafka port', () => {
     ['a partition that is not there', 'good', 7, recordBatch([record('a')]), 3],
     ['a topic whose name is not legal', 'not legal!', 0, recordBatch([record('a')]), 3],
     ['no batch at all', 'good', 0, nothing, 87],
-    ['half a batch', 'good', 0, recordBatch([record('a')]).subarray(0, 40), 2],
-    ['a batch that says it is longer', 'good', 0, withLength(recordBatch([record('a')]), 1_000_000), 2],
+    ['half a batch', 'good', 0, recordBatch([record('a')]).subarray(0, 40), 87],
+    ['a batch that says it is longer', 'good', 0, withLength(recordBatch([record('a')]), 1_000_000), 87],
   ] as const)('refuses a produce with %s and stays', async (_what, topic, partition, batch, error) => {
     const raw = await RawKafka.connect(hub.kafkaPort);
     const before = (await bystander.listOffset('good', -1)).offset;
