@@ -20,13 +20,16 @@ export interface HubProcess {
   kill(): Promise<void>;
 }
 
-/** Three listeners on free ports over one data directory; `more` is further TOML. */
-export function hubConfigText(dataDirectory: string, more = ''): string {
+export type Protocol = 'kafka' | 'mqtt' | 'http';
+const ALL: readonly Protocol[] = ['kafka', 'mqtt', 'http'];
+
+/** A listener of each protocol on a free port over one data directory; `more` is further TOML. */
+export function hubConfigText(dataDirectory: string, more = '', protocols = ALL): string {
   const listener = (name: string): string =>
     `[[listener]]\nname = "${name}"\nprotocol = "${name}"\nbind = "127.0.0.1:0"\n`;
   return [
     `[server]\ndata_dir = ${JSON.stringify(dataDirectory)}\n`,
-    ...['kafka', 'mqtt', 'http'].map(listener),
+    ...protocols.map(listener),
     '[log]\nformat = "json"\n',
     more,
   ].join('\n');
@@ -35,10 +38,14 @@ export function hubConfigText(dataDirectory: string, more = ''): string {
 /**
  * Starts the hub on `directory` (made when missing; the data lies in its `data/`) and resolves when it is ready.
  */
-export async function startHubProcess(directory: string, more = ''): Promise<HubProcess> {
+export async function startHubProcess(
+  directory: string,
+  more = '',
+  protocols: readonly Protocol[] = ALL,
+): Promise<HubProcess> {
   mkdirSync(directory, { recursive: true });
   const config = join(directory, 'polylog.toml');
-  writeFileSync(config, hubConfigText(join(directory, 'data'), more));
+  writeFileSync(config, hubConfigText(join(directory, 'data'), more, protocols));
   const child = new Child(process.execPath, [program, 'start', '--config', config], {
     workingDirectory: directory,
     timeoutMs: 900_000,

@@ -283,6 +283,28 @@ export function placeComplaints(files: readonly SourceFile[]): string[] {
   return complaints;
 }
 
+/** The product imports what package.json says it needs, and the README says of each why. */
+export function dependencyComplaints(files: readonly SourceFile[]): string[] {
+  const texts = new Map(files.map(({ path, text }) => [path, text]));
+  const { dependencies = {} } = JSON.parse(texts.get('package.json') ?? '{}') as {
+    dependencies?: Record<string, string>;
+  };
+  const complaints: string[] = [];
+  for (const name of Object.keys(dependencies)) {
+    if (!texts.get('README.md')?.includes(`\`${name}\``))
+      complaints.push(`README.md does not say why ${name}`);
+  }
+  for (const { path, text } of files) {
+    if (!isUnder(path, 'storage', 'protocols', 'src') || !isSource(path)) continue;
+    for (const { specifier } of importsOf(text)) {
+      if (specifier.startsWith('.') || specifier.startsWith('node:')) continue;
+      const name = /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier;
+      if (!(name in dependencies)) complaints.push(`${path} imports ${name}, which is no runtime dependency`);
+    }
+  }
+  return complaints;
+}
+
 // --------------------------------------------------------------------------------------------- tests
 
 /** Nothing is left out of a run without saying why in its title; nothing is singled out. */
