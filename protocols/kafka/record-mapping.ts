@@ -3,7 +3,7 @@
 // Produce: validateBatch → decompressBatch (may go to the thread pool) → writeRecords inside `Partition.append`.
 // Fetch: encodeBatches, from a range of stored batches to uncompressed v2 batches.
 
-import type { BatchOptions, RecordCursor, RecordRange, RecordWriter } from '../port.ts';
+import type { Acks, BatchOptions, RecordCursor, RecordRange, RecordWriter } from '../port.ts';
 import { type BatchEncoder, headerByteLength } from './records/batch-encoder.ts';
 import { decompress } from './records/compression.ts';
 import { invalidRecord, type RecordFault, RecordsError, tooLarge } from './records/errors.ts';
@@ -61,14 +61,19 @@ export function decompressBatch(batch: RecordBatch, outputBytesMax: number): Buf
   return decompress(batch.compression, section, outputBytesMax);
 }
 
-/** The options of the append that take after the batch; the handler adds `acks` and `logAppendTime`. */
-export function batchOptionsOf(batch: RecordBatch, section: Buffer): Omit<BatchOptions, 'acks'> {
+/** The options of the batch's append. */
+export function batchOptionsOf(
+  batch: RecordBatch,
+  section: Buffer,
+  acks: Acks,
+  logAppendTime: boolean,
+): BatchOptions {
   // A record takes a byte at least: a count beyond that is a lie, found when the records are read.
   const recordCount = Math.min(batch.recordCount, section.length);
   const byteLengthHint = STORED_BATCH_BYTES + section.length + recordCount * STORED_RECORD_BYTES;
-  if (batch.producerId < 0) return { byteLengthHint };
+  if (batch.producerId < 0) return { acks, logAppendTime, byteLengthHint };
   return {
-    byteLengthHint,
+    ...{ acks, logAppendTime, byteLengthHint },
     producerId: batch.producerId,
     producerEpoch: batch.producerEpoch,
     baseSequence: batch.baseSequence,

@@ -6,12 +6,18 @@
 // place in line until its records are flushed, so that what the client asks next sees them.
 // Left out: transactions (INVALID_TXN_STATE), `timeoutMs` (a write either gets done or fails by the store's own watchdog).
 
-import type { Acks, Appended, Partition, Refused } from '../../port.ts';
+import type { Acks, Appended, Partition, Refused, TopicConfig, TopicView } from '../../port.ts';
 import { allows, type Call, defineApi, HANG_UP, Later, NO_ANSWER, type Silence } from '../api.ts';
 import { APPEND_ERROR_CODES, ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { recordsCode } from '../failures.ts';
 import { ProduceRequest, ProduceResponse } from '../messages/produce.ts';
-import { batchOptionsOf, decompressBatch, validateBatch, writeRecords } from '../record-mapping.ts';
+import {
+  batchOptionsOf,
+  decompressBatch,
+  validateBatch,
+  type WriteOptions,
+  writeRecords,
+} from '../record-mapping.ts';
 import { COMPRESSION } from '../records/compression.ts';
 import { RecordsError } from '../records/errors.ts';
 import {
@@ -19,6 +25,7 @@ import {
   BATCH_HEADER_BYTES,
   MAGIC,
   MAGIC_AT,
+  type RecordBatch,
   TRANSACTIONAL_BIT,
 } from '../records/record-batch.ts';
 
@@ -40,6 +47,15 @@ interface Item {
   readonly topic: string;
   readonly data: PartitionData;
   answer: PartitionAnswer | Promise<PartitionAnswer> | undefined;
+}
+
+/** An item that may be appended once its records are decompressed. */
+interface CheckedItem {
+  readonly work: Produce;
+  readonly item: Item;
+  readonly config: TopicConfig;
+  readonly partition: Partition;
+  readonly batch: RecordBatch;
 }
 
 /** What the items of one request share. */
@@ -69,23 +85,14 @@ function handleProduce(
   request: ProduceRequest,
   call: Call,
 ): Later<ProduceResponse> | Promise<Later<ProduceResponse>> {
-  const items = request.topicData.flatMap(({ name, partitionData }) =>
-    partitionData.map((data): Item => ({ topic: name, data, answer: undefined })),
-  );
-  const work: Produce = {
-    request,
-    call,
-    items,
-    acks: ACKS.get(request.acks),
-    settling: [],
-    appendedBytes: 0,
-  };
+  const items: Item[] = [];
+  for (const { name, partitionData } of request.topicData) {
+    for (const data of partitionData) items.push({ topic: name, data, answer: undefined });
+  }
+  const acks = ACKS.get(request.acks);
+  const work: Produce = { request, call, items, acks, settling: [], appendedBytes: 0 };
   const taken = takeItems(work, 0);
-  const later = (): Later<ProduceResponse> => {
-    const answer = respond(work);
-    return new Later(answer, work.acks === 'written' ? settled(work, answer) : answer, work.appendedBytes);
-  };
-  return taken === undefined ? later() : taken.then(later);
+  return taken === undefined ? answerLater(work) : taken.then(() => answerLater(work));
 }
 
 /** In order. A promise while something is decompressed on the thread pool, or too much waits for the disk. */
@@ -98,43 +105,26 @@ function takeItems(work: Produce, from: number): Promise<void> | undefined {
 }
 
 function takeItem(work: Produce, item: Item): Promise<void> | undefined {
-  const { call } = work;
-  const { hub, settings } = call.kafka;
+  const { hub, settings } = work.call.kafka;
+  const topic = hub.topics.get(item.topic);
   const partition = hub.topics.partition(item.topic, item.data.index);
-  const fault = itemFault(work, item, partition);
-  if (fault !== ERROR_CODES.NONE || partition === undefined) {
+  const fault = itemFault(work, item, topic, partition);
+  if (fault !== ERROR_CODES.NONE || topic === undefined || partition === undefined) {
     item.answer = refused(item, fault, null);
     return undefined;
   }
-  const config = hub.topics.get(item.topic)?.config;
-  const isCompacted = config?.cleanupPolicy === 'compact';
-  const isLogAppendTime = config?.messageTimestampType === 'LogAppendTime';
   try {
-    const batch = validateBatch(item.data.records, { batchBytesMax: config?.maxMessageBytes ?? 0 });
-    if (batch.compression === COMPRESSION.zstd && call.version < ZSTD_VERSION_MIN)
+    const { config } = topic;
+    const batch = validateBatch(item.data.records, { batchBytesMax: config.maxMessageBytes });
+    if (batch.compression === COMPRESSION.zstd && work.call.version < ZSTD_VERSION_MIN)
       throw new RecordsError('unsupported-compression', 'zstd needs Produce 7');
-    const append = (section: Buffer): void => {
-      work.appendedBytes += section.length;
-      const nowMs = hub.clock.now();
-      const logAppendTimeMs = isLogAppendTime ? nowMs : -1;
-      const writeOptions = {
-        ...{ logAppendTimeMs, requireKeys: isCompacted },
-        latestTimestampMs: nowMs + TIMESTAMP_AFTER_MAX_MS,
-      };
-      const options = {
-        ...batchOptionsOf(batch, section),
-        acks: work.acks ?? 'flushed',
-        logAppendTime: isLogAppendTime,
-      };
-      item.answer = partition
-        .append(options, (writer) => writeRecords(writer, batch, section, writeOptions))
-        .then((result) => answerOf(work, item, result, logAppendTimeMs));
-    };
     const section = decompressBatch(batch, settings.decompressedBytesMax);
     if (section instanceof Promise) {
-      return section.then(append).catch((error: unknown) => failItem(work, item, error));
+      return section
+        .then((decompressed) => append({ work, item, config, partition, batch }, decompressed))
+        .catch((error: unknown) => failItem(work, item, error));
     }
-    append(section);
+    append({ work, item, config, partition, batch }, section);
   } catch (error) {
     failItem(work, item, error);
   }
@@ -142,14 +132,34 @@ function takeItem(work: Produce, item: Item): Promise<void> | undefined {
 }
 
 /** What can be said without looking at the records. */
-function itemFault(work: Produce, item: Item, partition: Partition | undefined): ErrorCode {
-  const { hub } = work.call.kafka;
+function itemFault(
+  work: Produce,
+  item: Item,
+  topic: TopicView | undefined,
+  partition: Partition | undefined,
+): ErrorCode {
   if (work.acks === undefined) return ERROR_CODES.INVALID_REQUIRED_ACKS;
   if (work.request.transactionalId !== null) return ERROR_CODES.INVALID_TXN_STATE;
   if (saysTransactional(item.data.records)) return ERROR_CODES.TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
   if (!allows(work.call, 'write', 'topic', item.topic)) return ERROR_CODES.TOPIC_AUTHORIZATION_FAILED;
-  if (hub.topics.get(item.topic)?.internal === true) return ERROR_CODES.INVALID_TOPIC_EXCEPTION;
+  if (topic?.internal === true) return ERROR_CODES.INVALID_TOPIC_EXCEPTION;
   return partition === undefined ? ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION : ERROR_CODES.NONE;
+}
+
+/** Throws RecordsError when the records do not decode; then nothing is appended. */
+function append({ work, item, config, partition, batch }: CheckedItem, section: Buffer): void {
+  const nowMs = work.call.kafka.hub.clock.now();
+  const isLogAppendTime = config.messageTimestampType === 'LogAppendTime';
+  const logAppendTimeMs = isLogAppendTime ? nowMs : -1;
+  const writeOptions: WriteOptions = {
+    logAppendTimeMs,
+    latestTimestampMs: nowMs + TIMESTAMP_AFTER_MAX_MS,
+    requireKeys: config.cleanupPolicy === 'compact',
+  };
+  const options = batchOptionsOf(batch, section, work.acks ?? 'flushed', isLogAppendTime);
+  const appended = partition.append(options, (writer) => writeRecords(writer, batch, section, writeOptions));
+  work.appendedBytes += section.length;
+  item.answer = appended.then((result) => answerOf(work, item, result, logAppendTimeMs));
 }
 
 /** Without a transactional id nobody may write in a transaction (KIP-98). Said before anything else is looked at. */
@@ -163,25 +173,30 @@ async function whenDone(work: Produce): Promise<void> {
   work.appendedBytes = 0;
 }
 
-async function respond(work: Produce): Promise<ProduceResponse | Silence> {
-  const answers = await Promise.all(work.items.map(({ answer }) => answer as NonNullable<typeof answer>)); // all taken
-  if (work.request.acks === 0)
-    return answers.some(({ errorCode }) => errorCode !== ERROR_CODES.NONE) ? HANG_UP : NO_ANSWER;
-  let next = 0;
-  return {
-    responses: work.request.topicData
-      .filter(({ partitionData }) => partitionData.length > 0)
-      .map(({ name, partitionData }) => {
-        const partitionResponses = answers.slice(next, next + partitionData.length);
-        next += partitionData.length;
-        return { name, partitionResponses };
-      }),
-  };
+function answerLater(work: Produce): Later<ProduceResponse> {
+  const answer = respond(work);
+  return new Later(answer, work.acks === 'written' ? settled(work, answer) : answer, work.appendedBytes);
 }
 
 async function settled(work: Produce, answer: Promise<unknown>): Promise<void> {
   await answer;
   await Promise.all(work.settling);
+}
+
+async function respond(work: Produce): Promise<ProduceResponse | Silence> {
+  const answers: PartitionAnswer[] = [];
+  // Every item was taken, and so has an answer or the promise of one; those of one flush resolve together.
+  for (const { answer } of work.items) answers.push(await (answer as NonNullable<typeof answer>));
+  if (work.request.acks === 0)
+    return answers.some(({ errorCode }) => errorCode !== ERROR_CODES.NONE) ? HANG_UP : NO_ANSWER;
+  let next = 0;
+  const responses: ProduceResponse['responses'][number][] = [];
+  for (const { name, partitionData } of work.request.topicData) {
+    if (partitionData.length === 0) continue;
+    responses.push({ name, partitionResponses: answers.slice(next, next + partitionData.length) });
+    next += partitionData.length;
+  }
+  return { responses };
 }
 
 function answerOf(

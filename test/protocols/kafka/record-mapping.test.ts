@@ -77,7 +77,8 @@ describe('a produced batch', () => {
   it('hands on the identity of its producer', () => {
     const fields = { producerId: 4_000_000_001n, producerEpoch: 3, baseSequence: 17, attributes: 0x10 };
     const batch = validateBatch(rawBatch([simpleRecord(0, K, V)], fields), { batchBytesMax: 1000 });
-    expect(batchOptionsOf(batch, Buffer.alloc(10))).toEqual({
+    expect(batchOptionsOf(batch, Buffer.alloc(10), 'flushed', false)).toEqual({
+      ...{ acks: 'flushed', logAppendTime: false },
       byteLengthHint: 256 + 10 + 48,
       producerId: 4_000_000_001,
       producerEpoch: 3,
