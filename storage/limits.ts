@@ -44,3 +44,6 @@ export const UNINDEXED_BYTES_MAX = 1024 * 1024;
 
 /** Room to ask for when a batch begins and nobody knows how large it will be. */
 export const BATCH_ROOM_BYTES = 1024;
+
+/** Small files that are written at once behind everybody's back: they must not fill libuv's four threads. */
+export const SMALL_WRITES_MAX = 2;

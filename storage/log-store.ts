@@ -7,7 +7,7 @@ import { assert, errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
 import { INDEX_DIRECTORY, partitionDirectory } from './file-names.ts';
 import { type FileSystem, nodeFileSystem } from './file-system.ts';
 import { type IndexDatabase, openLevelIndex } from './index-database.ts';
-import { OPEN_FILES_MAX, SCANS_MAX } from './limits.ts';
+import { OPEN_FILES_MAX, SCANS_MAX, SMALL_WRITES_MAX } from './limits.ts';
 import { OpenFiles } from './open-files.ts';
 import { PartitionLog } from './partition-log.ts';
 import { highestEpochOnDisk, type LogFailure, recoverLog } from './recovery.ts';
@@ -74,6 +74,7 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
       cache: new TailCache(options.tailCacheBytes ?? DEFAULT_TAIL_CACHE_BYTES),
       scheduler: new CommitScheduler(),
       scans: new Gate(SCANS_MAX),
+      smallWrites: new Gate(SMALL_WRITES_MAX),
       clock: options.clock,
       log,
       counters: newCounters(),
@@ -181,11 +182,7 @@ export class LogStore {
     if (failure?.isSettled() === false) {
       throw new StorageError('sticky', `${directory}: a write from before the failure has not come back yet`);
     }
-    const onDisk = await highestEpochOnDisk(this.#parts, directory);
-    if (leaderEpoch < onDisk) {
-      throw new StorageError('fenced-epoch', `${directory} has leader epoch ${onDisk}, above ${leaderEpoch}`);
-    }
-    const recovered = await recoverLog(this.#parts, directory, failure);
+    const recovered = await recoverLog(this.#parts, directory, leaderEpoch, failure);
     this.#failures.delete(directory);
     return new PartitionLog(this.#parts, { ...options, directory }, recovered);
   }

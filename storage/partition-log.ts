@@ -5,13 +5,14 @@ import { BackgroundWork } from './background-work.ts';
 import type { RecordRange } from './batch-cursor.ts';
 import type { BatchOptions, BatchWriter } from './batch-writer.ts';
 import { type Append, type CommitGroup, type CommitHost, Committer } from './committer.ts';
-import { assert, StorageError } from './errors.ts';
+import { assert, StorageError, storageErrorOf } from './errors.ts';
 import { IndexCompletion } from './index-completion.ts';
-import { type EpochEnd, endOfEpoch, epochStarts, writeLeaderEpochs } from './leader-epochs.ts';
+import { type EpochEnd, endOfEpoch, epochStarts } from './leader-epochs.ts';
 import { SEGMENT_BYTES_MAX, UNFLUSHED_BYTES_MAX } from './limits.ts';
 import { LogAppender } from './log-appender.ts';
+import { LogFiles } from './log-files.ts';
 import { emptyRange, LogReader } from './log-reader.ts';
-import { type RecoveryCheckpoint, writeCheckpoint, writeManifest } from './manifest.ts';
+import type { Manifest, RecoveryCheckpoint } from './manifest.ts';
 import { OffsetIndex } from './offset-index.ts';
 import type { LogFailure, RecoveredLog } from './recovery.ts';
 import { type Segment, SegmentList } from './segment.ts';
@@ -48,15 +49,14 @@ export class PartitionLog {
 
   readonly #appender: LogAppender;
   readonly #background: BackgroundWork;
+  readonly #files: LogFiles;
 
   #logStartOffset: number;
   #flushedOffset: number;
   #highWatermark: number;
   #failed: StorageError | undefined;
   #state: 'open' | 'closed' | 'deleted' = 'open';
-  /** Flushed since the last checkpoint. */
-  #uncheckedBytes = 0;
-  #checkpointing = false;
+  #closing: Promise<void> | undefined;
 
   constructor(parts: StoreParts, options: PartitionLogOptions, recovered: RecoveredLog) {
     this.topic = options.topic;
@@ -106,7 +106,9 @@ export class PartitionLog {
       logEndOffset: recovered.logEndOffset,
       segmentBytes: Math.min(options.segmentBytes, SEGMENT_BYTES_MAX),
     });
-    this.#background.add('writing the manifest', this.#writeManifest());
+    this.#files = new LogFiles(parts, options.directory, this.#background, recovered);
+    // What a damaged log had once is in its manifest: it stays as it is.
+    if (recovered.corrupt === undefined) this.#files.opened(this.#manifest);
   }
 
   /** First offset that readers may ask for. */
@@ -214,14 +216,10 @@ export class PartitionLog {
     return endOfEpoch(epochStarts(this.#segments), leaderEpoch, this.logEndOffset);
   }
 
-  /** Flushes, and leaves nothing to scan for the next opening. Idempotent. */
-  async close(): Promise<void> {
-    if (this.#state !== 'open') return;
-    this.#state = 'closed';
-    await this.#committer.idle();
-    // Once the log has failed its files tell more than this process can: recovery has to look.
-    if (this.#failed === undefined) await this.#writeLast();
-    await this.#release();
+  /** Flushes, and leaves nothing to scan for the next opening. Idempotent. @throws StorageError io */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
 
   /** The topic is going: nothing more is written for its sake. */
@@ -271,9 +269,7 @@ export class PartitionLog {
     const { files, fileSystem } = this.#parts;
     await files.create(segment.path);
     await fileSystem.syncDirectory(this.#directory);
-    const starts = epochStarts(this.#segments);
-    if (starts.at(-1)?.[1] !== segment.baseOffset) return;
-    this.#background.add('writing leader epochs', writeLeaderEpochs(fileSystem, this.#directory, starts));
+    this.#files.segmentCreated(this.#segments);
   }
 
   #groupFlushed(group: CommitGroup, ranges: readonly DirtyRange[]): void {
@@ -292,8 +288,7 @@ export class PartitionLog {
     if (active?.index?.hasFullRuns) {
       this.#background.add('indexing', this.#index.store(active, active.index, this.#flushedOffset, false));
     }
-    this.#uncheckedBytes += bytes;
-    if (this.#uncheckedBytes >= this.#parts.checkpointBytes) this.#checkpoint();
+    if (active !== undefined) this.#files.flushed(bytes, this.#checkpointOf(active));
   }
 
   #groupFailed(error: StorageError): void {
@@ -309,20 +304,6 @@ export class PartitionLog {
   #foundCorrupt(error: StorageError): void {
     this.#parts.log.error('log.damaged', { log: this.#name, error });
     this.#failed ??= error;
-  }
-
-  #checkpoint(): void {
-    const { active } = this.#appender;
-    if (this.#checkpointing || active === undefined) return;
-    this.#checkpointing = true;
-    this.#uncheckedBytes = 0;
-    const writing = writeCheckpoint(this.#parts.fileSystem, this.#directory, this.#checkpointOf(active));
-    this.#background.add(
-      'writing a checkpoint',
-      writing.finally(() => {
-        this.#checkpointing = false;
-      }),
-    );
   }
 
   /** The flushed end of a segment, which is a batch's end: groups are flushed whole. */
@@ -355,33 +336,41 @@ export class PartitionLog {
     segment.index = undefined;
   }
 
-  async #writeLast(): Promise<void> {
-    const { fileSystem } = this.#parts;
-    const newest = this.#segments.newest;
-    const { active } = this.#appender;
-    if (active !== undefined) this.#background.add('indexing', this.#storeIndex(active));
-    await this.#settleBackground();
-    if (newest !== undefined) await writeCheckpoint(fileSystem, this.#directory, this.#checkpointOf(newest));
-    await this.#writeManifest();
-  }
-
-  #writeManifest(): Promise<void> {
-    return writeManifest(this.#parts.fileSystem, this.#directory, {
+  get #manifest(): Manifest {
+    return {
       leaderEpoch: this.leaderEpoch,
       highWatermark: this.#highWatermark,
       logStartOffset: this.#logStartOffset,
-    });
+    };
+  }
+
+  async #close(): Promise<void> {
+    if (this.#state !== 'open') return;
+    this.#state = 'closed';
+    await this.#committer.idle();
+    try {
+      // Once the log has failed its files tell more than this process can: recovery has to look.
+      if (this.#failed === undefined) await this.#closeFiles();
+    } catch (error) {
+      throw storageErrorOf(error, `closing ${this.#name}`);
+    } finally {
+      await this.#release();
+    }
+  }
+
+  async #closeFiles(): Promise<void> {
+    const { active } = this.#appender;
+    const { newest } = this.#segments;
+    if (active !== undefined) this.#background.add('indexing', this.#storeIndex(active));
+    await this.#completion.settled();
+    await this.#files.close(this.#manifest, newest && this.#checkpointOf(newest));
   }
 
   async #release(): Promise<void> {
-    await this.#settleBackground();
+    await this.#completion.settled();
+    await this.#background.settled();
     this.#committer.close();
     this.#tail.release();
     for (const segment of this.#segments) this.#parts.files.drop(segment.path);
-  }
-
-  async #settleBackground(): Promise<void> {
-    await this.#completion.settled();
-    await this.#background.settled();
   }
 }

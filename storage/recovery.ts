@@ -18,6 +18,8 @@ export interface RecoveredLog {
   readonly logStartOffset: number;
   readonly logEndOffset: number;
   readonly manifest: Manifest | undefined;
+  /** Whether the next opening would have nothing to scan as it is. */
+  readonly checkpointAtEnd: boolean;
   /** Set when bytes that were on disk have changed: the log ends before them and takes no appends. */
   readonly corrupt: StorageError | undefined;
 }
@@ -34,12 +36,14 @@ export interface LogFailure {
 }
 
 /**
+ * @param leaderEpoch of the opening; below what is on disk it is refused before anything is changed
  * @param failure of the last opening in this process
- * @throws StorageError format, corrupt, io
+ * @throws StorageError fenced-epoch, format, corrupt, io
  */
 export async function recoverLog(
   parts: StoreParts,
   directory: string,
+  leaderEpoch: number,
   failure: LogFailure | undefined,
 ): Promise<RecoveredLog> {
   const { fileSystem, log } = parts;
@@ -47,6 +51,10 @@ export async function recoverLog(
   const checkpoint = await readCheckpoint(fileSystem, directory);
   const files = await segmentFiles(parts, directory);
   const newest = files.at(-1);
+  const onDisk = Math.max(manifest?.leaderEpoch ?? 0, newest?.leaderEpoch ?? 0);
+  if (leaderEpoch < onDisk) {
+    throw new StorageError('fenced-epoch', `${directory} has leader epoch ${onDisk}, above ${leaderEpoch}`);
+  }
   let newestEnd: TailVerdict | undefined;
   if (newest !== undefined) {
     // Bytes below this offset were on disk once; a bad batch there is damage and not a torn write.
@@ -76,7 +84,11 @@ export async function recoverLog(
   if (scannedEnd < promised) {
     log.error('log.records-missing', { directory, logEndOffset: scannedEnd, highWatermark: promised });
   }
-  return { segments, logStartOffset, logEndOffset, manifest, corrupt: newestEnd?.corrupt };
+  const last = segments.at(-1);
+  const checkpointAtEnd =
+    last === undefined ||
+    (checkpoint?.segmentBase === last.baseOffset && checkpoint.bytePosition === last.byteSize);
+  return { segments, logStartOffset, logEndOffset, manifest, checkpointAtEnd, corrupt: newestEnd?.corrupt };
 }
 
 /** Highest leader epoch in the file names and the manifest; 0 when the partition is not there. */

@@ -14,6 +14,8 @@ export interface StoreParts {
   readonly index: IndexDatabase;
   /** Recovery and indexing pass it, few at a time: each holds a large buffer. */
   readonly scans: Gate;
+  /** Small files that nobody waits for pass it. */
+  readonly smallWrites: Gate;
   readonly clock: Clock;
   readonly log: Log;
   readonly counters: StoreCounters;

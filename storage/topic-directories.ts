@@ -20,8 +20,8 @@ export class TopicDirectories {
   readonly #fileSystem: FileSystem;
   readonly #data: string;
   readonly #log: Log;
-  /** Topics that are being made, by id. */
-  readonly #making = new Map<string, Promise<void>>();
+  /** Topics that were looked at or are being made, by id: once for all their partitions. */
+  readonly #made = new Map<string, Promise<void>>();
   #removing: Promise<void> = Promise.resolve();
   #asideCount = 0;
 
@@ -44,10 +44,11 @@ export class TopicDirectories {
   /** The directory of this incarnation, made if it is missing. What lies there of another one is set aside. */
   async ensure(topic: string, topicId: string): Promise<void> {
     assertName(topic);
-    let making = this.#making.get(topicId);
+    let making = this.#made.get(topicId);
     if (making === undefined) {
-      making = this.#make(topic, topicId).finally(() => this.#making.delete(topicId));
-      this.#making.set(topicId, making);
+      making = this.#make(topic, topicId);
+      this.#made.set(topicId, making);
+      making.catch(() => this.#made.delete(topicId));
     }
     await making;
   }
@@ -60,6 +61,7 @@ export class TopicDirectories {
 
   /** Frees the name, durably. What another incarnation has there stays. */
   async delete(topic: string, topicId: string): Promise<void> {
+    this.#made.delete(topicId);
     if (!(await this.has(topic, topicId))) return;
     const away = join(this.#data, DELETED_DIRECTORY, topicId);
     await this.#fileSystem.rename(topicDirectory(this.#data, topic), away);

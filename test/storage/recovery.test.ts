@@ -232,6 +232,7 @@ describe('damage', () => {
     expect(await append(other, [record('fine')]).flushed).toBeUndefined();
     await store.close();
     expect(machine.files.bytesOf(FIRST).length).toBe(size);
+    expect((await machine.open()).partition.failed?.code).toBe('corrupt');
   });
 
   it('in a closed segment is an error of the read that meets it, and of no other', async () => {
