@@ -132,18 +132,19 @@ export class PublishFlow {
 
   /** Answers what the log has answered, up to the first that it has not. */
   #settle(): void {
-    let settled = 0;
-    for (const run of this.#runs) {
-      if (run.reasonCode === undefined) break;
-      settled++;
+    let hasSettled = false;
+    for (;;) {
+      const run = this.#runs[0];
+      if (run?.reasonCode === undefined) break;
+      // Taken out before anybody hears of it: who is told that there is room publishes, and may come back here.
+      this.#runs.shift();
+      hasSettled = true;
       this.#count -= run.entries.length;
       this.#bytes -= run.bytes;
-      this.#options.unstored.remove(run.bytes);
       this.#answer(run, run.reasonCode);
+      this.#options.unstored.remove(run.bytes);
     }
-    if (settled === 0) return;
-    this.#runs.splice(0, settled);
-    this.#options.onProgress();
+    if (hasSettled) this.#options.onProgress();
   }
 
   #answer(run: Run, reasonCode: number): void {

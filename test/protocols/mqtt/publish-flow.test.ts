@@ -176,6 +176,20 @@ describe('a client that floods', () => {
     expect(other.isFull).toBe(true);
   });
 
+  it('that publishes as soon as it is told of room has each publish answered once, in order', async () => {
+    const { flow, events, unstored } = flowOf(5, { totalMax: 10 });
+    const [first, second] = [deferred(), deferred()];
+    flow.add(first.promise, 1, 1, 10);
+    flow.add(second.promise, 1, 2, 0);
+    unstored.whenRoom(() => flow.refuse(0x90, 'no', 1, 3));
+    second.settle({});
+    first.settle({});
+    await turn();
+    expect(events).toEqual(['PUBACK 1 0', 'PUBACK 2 0', `PUBACK 3 ${0x90}`]);
+    expect(flow.isEmpty).toBe(true);
+    expect(unstored.isFull).toBe(false);
+  });
+
   it('is told when there is room again, once', () => {
     const unstored = new UnstoredBytes(10);
     let calls = 0;
