@@ -57,6 +57,8 @@ export class Connection implements Client {
   #waiting = false;
   /** A PUBLISH waits until the log has stored enough of those before it. */
   #awaitingRoom = false;
+  /** The client does not read what it is answered: nothing more is taken from it until it does. */
+  #awaitingDrain = false;
   #reading = false;
   #lastReadMs = 0;
   #timer: Timer | undefined;
@@ -75,7 +77,10 @@ export class Connection implements Client {
     socket.setNoDelay(true);
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
     socket.on('data', (piece) => this.#receive(piece));
-    socket.on('drain', () => this.session?.drained());
+    socket.on('drain', () => {
+      this.session?.drained();
+      this.#read();
+    });
     socket.on('error', (error) => context.hub.log.debug('mqtt-socket-error', { ...this.#who(), error }));
     socket.on('close', () => this.#closed());
   }
@@ -155,6 +160,8 @@ export class Connection implements Client {
     if (this.#reading) return;
     this.#reading = true;
     this.#awaitingRoom = false;
+    // Once for all packets of a piece: their answers are not much larger than they are.
+    this.#awaitingDrain = this.output.pendingBytes > this.context.options.unreadBytesMax;
     try {
       while (this.#isReading && this.#next());
     } catch (error) {
@@ -162,14 +169,21 @@ export class Connection implements Client {
     }
     this.#reading = false;
     this.#input.release();
-    if (this.#isReading || this.#state === 'ending') this.#socket.resume();
+    if (this.#isReading || this.#state === 'ending') this.#resume();
     else if (this.#state === 'connected') this.#pause();
+  }
+
+  #resume(): void {
+    if (!this.#socket.isPaused()) return;
+    // What the client has sent meanwhile comes now, so it has not been silent.
+    this.#lastReadMs = this.context.hub.clock.monotonic();
+    this.#socket.resume();
   }
 
   /** Whether packets are dealt with as they come. */
   get #isReading(): boolean {
     const isOpen = this.#state === 'awaiting-connect' || this.#state === 'connected';
-    return isOpen && !this.#waiting && !this.#awaitingRoom;
+    return isOpen && !this.#waiting && !this.#awaitingRoom && !this.#awaitingDrain;
   }
 
   #pause(): void {

@@ -21,6 +21,8 @@ export interface MqttOptions {
   readonly unstoredBytesTotalMax: number;
   /** Bytes waiting for a client's socket above which it counts as slow. */
   readonly outputBytesMax: number;
+  /** Above which nothing more is read from it. Messages stop earlier, so it is answers that it does not read. */
+  readonly unreadBytesMax: number;
   /** Stored bytes that a follower is handed at a time. */
   readonly followBytesMax: number;
   /** How long a connection that is told to go may take to read its last packet. */
@@ -40,6 +42,7 @@ export const DEFAULT_OPTIONS: MqttOptions = {
   unstoredBytesMax: 4 * 1024 * 1024,
   unstoredBytesTotalMax: 128 * 1024 * 1024,
   outputBytesMax: 1024 * 1024,
+  unreadBytesMax: 2 * 1024 * 1024,
   followBytesMax: 256 * 1024,
   closeTimeoutMs: 1000,
 };

@@ -1,6 +1,8 @@
 // Connections over real sockets: CONNECT, taking over, keep alive, broken packets, stopping.
-import { describe, expect, it } from 'vitest';
-import { connectPacket, serve } from './front-end-fixture.ts';
+import { Socket } from 'node:net';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { FakePartition } from '../../helpers/fake-mqtt-hub.ts';
+import { connectPacket, eventually, serve } from './front-end-fixture.ts';
 
 const SUCCESS = 0;
 
@@ -191,6 +193,26 @@ describe('keep alive [FAULTS 48]', () => {
     await quiet.expect('pingresp');
   });
 
+  it('begins anew when a client that had to wait is read again', async () => {
+    const { client, hub } = await serve({ receiveMaximum: 1 });
+    hub.commits = 'when-told';
+    hub.topics.make('t');
+    const partition = hub.topics.partition('t', 0) as FakePartition; // the fake's own
+    const waiting = await client(5, { keepalive: 10 });
+    waiting.send('32 07 000174 0001 00 78', '32 07 000174 0002 00 78');
+    await eventually(() => partition.logEndOffset === 1);
+    hub.clock.advance(14_999);
+    partition.commit();
+    await eventually(() => partition.logEndOffset === 2);
+    partition.commit();
+    for (const messageId of [1, 2]) expect(await waiting.expect('puback')).toMatchObject({ messageId });
+    hub.clock.advance(14_999);
+    waiting.send({ cmd: 'pingreq' });
+    await waiting.expect('pingresp');
+    hub.clock.advance(15_000);
+    expect(await waiting.expect('disconnect')).toMatchObject({ reasonCode: 0x8d });
+  });
+
   it.each([0, 61, 65_535])(
     'of %i s is the server’s maximum for a v5 client, which is told',
     async (keepalive) => {
@@ -265,6 +287,31 @@ describe('a connected client that breaks the protocol', () => {
     bad.send('30 04 000174 31', '31', 'c1 00');
     await bad.end();
     expect(hub.topics.partition('t', 0)?.logEndOffset).toBe(1);
+  });
+});
+
+describe('a client that does not read its answers', () => {
+  it('is read no further until it does, and everybody else is served', async () => {
+    const unreadBytesMax = 256 * 1024;
+    const { client, expectAlive, port } = await serve({ unreadBytesMax });
+    const pause = vi.spyOn(Socket.prototype, 'pause');
+    onTestFinished(() => pause.mockRestore());
+    const paused = () => (pause.mock.contexts as Socket[]).find(({ localPort }) => localPort === port); // of that method
+    const deaf = await client(5);
+    deaf.socket.pause();
+    // More than the kernel takes on both sides; each is answered with five bytes.
+    const count = 2_000_000;
+    deaf.send(Buffer.alloc(4 * count, Buffer.from('62020001', 'hex')));
+    await eventually(() => paused() !== undefined);
+    // One piece of requests more.
+    expect(paused()!.writableLength).toBeLessThan(unreadBytesMax + 128 * 1024);
+    await expectAlive();
+    let answeredBytes = 0;
+    deaf.socket.removeAllListeners('data').on('data', (bytes: Buffer) => {
+      answeredBytes += bytes.length;
+    });
+    deaf.socket.resume();
+    await eventually(() => answeredBytes === 5 * count);
   });
 });
 
