@@ -39,6 +39,9 @@ export interface RecordRange {
   readonly nextOffset: number;
 }
 
+/** array(4), flags, int64, nil, array(0). */
+const METADATA_BYTES_MIN = 1 + 1 + 9 + 1 + 1;
+
 const NO_BYTES = Buffer.alloc(0);
 const NO_VIEW = viewOf(NO_BYTES);
 
@@ -191,7 +194,9 @@ export class BatchCursor {
 
   #readMetadata(at: number, end: number): void {
     const view = this.#view;
-    if (view.getUint8(at) !== RECORD_METADATA_ARRAY || view.getUint8(at + 2) !== MSGPACK_INT64) {
+    // A prefix takes up to five bytes; behind the metadata and behind the attributes the frame has four more at least.
+    const whole = end - at >= METADATA_BYTES_MIN;
+    if (!whole || view.getUint8(at) !== RECORD_METADATA_ARRAY || view.getUint8(at + 2) !== MSGPACK_INT64) {
       throw corruptAt(at, 'record metadata');
     }
     this.timestampMs = readInt64(view, at + 3);

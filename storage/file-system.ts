@@ -1,12 +1,11 @@
 // The only file of the store that touches node:fs. FileSystem is the seam where tests put faults: everything that
 // a crash can take back goes through it. Errors are node's own, with their `code`.
 import * as fs from 'node:fs';
-import { access, mkdir, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
+import { access, mkdir, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 
 export interface FileSystem {
   /** @param mode `read`; `write` = read and write an existing file; `create` = the same, and it must not exist. */
   open(path: string, mode: OpenMode): Promise<OpenFile>;
-  readFile(path: string): Promise<Buffer>;
   /** Names in a directory, in no order. */
   readdir(path: string): Promise<readonly string[]>;
   stat(path: string): Promise<FileStatus>;
@@ -51,7 +50,6 @@ export const nodeFileSystem: FileSystem = {
         else resolve(new NodeFile(descriptor));
       });
     }),
-  readFile,
   readdir,
   stat: async (path) => {
     const status = await stat(path);

@@ -11,7 +11,6 @@ import { OPEN_FILES_MAX, SCANS_MAX, SMALL_WRITES_MAX } from './limits.ts';
 import { OpenFiles } from './open-files.ts';
 import { PartitionLog } from './partition-log.ts';
 import { highestEpochOnDisk, type LogFailure, recoverLog } from './recovery.ts';
-import { makeDirectory } from './small-file.ts';
 import { Gate, type StoreCounters, type StoreParts } from './store-parts.ts';
 import { TailCache } from './tail-cache.ts';
 import { TopicDirectories } from './topic-directories.ts';
@@ -177,12 +176,16 @@ export class LogStore {
     const { topic, topicId, leaderEpoch } = options;
     const { fileSystem } = this.#parts;
     await this.#topics.ensure(topic, topicId);
-    if (await makeDirectory(fileSystem, directory)) await fileSystem.syncDirectory(dirname(directory));
+    const names = await namesIn(fileSystem, directory);
+    if (names === undefined) {
+      await fileSystem.mkdir(directory);
+      await fileSystem.syncDirectory(dirname(directory));
+    }
     const failure = this.#failures.get(directory);
     if (failure?.isSettled() === false) {
       throw new StorageError('sticky', `${directory}: a write from before the failure has not come back yet`);
     }
-    const recovered = await recoverLog(this.#parts, directory, leaderEpoch, failure);
+    const recovered = await recoverLog(this.#parts, directory, names ?? [], leaderEpoch, failure);
     this.#failures.delete(directory);
     return new PartitionLog(this.#parts, { ...options, directory }, recovered);
   }
@@ -208,6 +211,16 @@ interface OpenPartition {
   readonly topicId: string;
   /** Undefined while it is being opened. */
   log: PartitionLog | undefined;
+}
+
+/** Undefined when the directory is missing. */
+async function namesIn(fileSystem: FileSystem, directory: string): Promise<readonly string[] | undefined> {
+  try {
+    return await fileSystem.readdir(directory);
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
 }
 
 function newCounters(): StoreCounters {

@@ -5,7 +5,13 @@
 import { join } from 'node:path';
 import { BatchScan } from './batch-scan.ts';
 import { StorageError } from './errors.ts';
-import { cutFileName, parseSegmentFileName, segmentFileName } from './file-names.ts';
+import {
+  CHECKPOINT_FILE,
+  cutFileName,
+  MANIFEST_FILE,
+  parseSegmentFileName,
+  segmentFileName,
+} from './file-names.ts';
 import type { OpenFile } from './file-system.ts';
 import { BATCH_LEADER_EPOCH_AT, batchBaseOffsetAt, batchLastOffsetAt, verifyBatch, viewOf } from './frame.ts';
 import { DAMAGE_SEARCH_BYTES_MAX, SCAN_BYTES } from './limits.ts';
@@ -36,6 +42,7 @@ export interface LogFailure {
 }
 
 /**
+ * @param names in the partition's directory
  * @param leaderEpoch of the opening; below what is on disk it is refused before anything is changed
  * @param failure of the last opening in this process
  * @throws StorageError fenced-epoch, format, corrupt, io
@@ -43,13 +50,16 @@ export interface LogFailure {
 export async function recoverLog(
   parts: StoreParts,
   directory: string,
+  names: readonly string[],
   leaderEpoch: number,
   failure: LogFailure | undefined,
 ): Promise<RecoveredLog> {
   const { fileSystem, log } = parts;
-  const manifest = await readManifest(fileSystem, directory);
-  const checkpoint = await readCheckpoint(fileSystem, directory);
-  const files = await segmentFiles(parts, directory);
+  const manifest = names.includes(MANIFEST_FILE) ? await readManifest(fileSystem, directory) : undefined;
+  const checkpoint = names.includes(CHECKPOINT_FILE)
+    ? await readCheckpoint(fileSystem, directory)
+    : undefined;
+  const files = await segmentFiles(parts, directory, names);
   const newest = files.at(-1);
   const onDisk = Math.max(manifest?.leaderEpoch ?? 0, newest?.leaderEpoch ?? 0);
   if (leaderEpoch < onDisk) {
@@ -109,9 +119,13 @@ interface SegmentFile {
 }
 
 /** In offset order. Empty ones below the newest have nothing to say and are passed over. */
-async function segmentFiles(parts: StoreParts, directory: string): Promise<SegmentFile[]> {
+async function segmentFiles(
+  parts: StoreParts,
+  directory: string,
+  names: readonly string[],
+): Promise<SegmentFile[]> {
   const files: SegmentFile[] = [];
-  for (const name of await parts.fileSystem.readdir(directory)) {
+  for (const name of names) {
     const parsed = parseSegmentFileName(name);
     if (parsed === undefined) continue;
     const { size } = await parts.fileSystem.stat(join(directory, name));

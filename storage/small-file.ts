@@ -1,9 +1,11 @@
 // Small JSON files beside a log: replaced whole, so that a reader finds the old one or the new one.
 import { dirname } from 'node:path';
 import { errorCodeOf } from './errors.ts';
-import type { FileSystem } from './file-system.ts';
+import type { FileSystem, OpenFile } from './file-system.ts';
 
-/** Larger ones are not ours: nothing that this program writes comes near. */
+/** Enough for nearly all of them … */
+const SMALL_FILE_BYTES = 4 * 1024;
+/** … and larger ones are not ours. */
 const SMALL_FILE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Writes `value` aside, flushes it and puts it in place; durable when it resolves. */
@@ -24,19 +26,32 @@ export async function writeJsonFile(fileSystem: FileSystem, path: string, value:
 
 /** The parsed file; undefined when it is missing, `unreadable` when it is not JSON. */
 export async function readJsonFile(fileSystem: FileSystem, path: string): Promise<unknown> {
-  let bytes: Buffer;
+  let file: OpenFile;
   try {
-    if ((await fileSystem.stat(path)).size > SMALL_FILE_BYTES_MAX) return UNREADABLE;
-    bytes = await fileSystem.readFile(path);
+    file = await fileSystem.open(path, 'read');
   } catch (error) {
     if (errorCodeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
   try {
-    return JSON.parse(bytes.toString('utf8'));
-  } catch {
-    return UNREADABLE;
+    const bytes = await readWhole(file);
+    return bytes === undefined ? UNREADABLE : JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    if (error instanceof SyntaxError) return UNREADABLE;
+    throw error;
+  } finally {
+    await file.close();
   }
+}
+
+/** Undefined when it is too large. Most are read at once. */
+async function readWhole(file: OpenFile): Promise<Buffer | undefined> {
+  for (let size = SMALL_FILE_BYTES; size <= SMALL_FILE_BYTES_MAX; size *= 16) {
+    const bytes = Buffer.allocUnsafe(size);
+    const count = await file.read(bytes, 0, size, 0);
+    if (count < size) return bytes.subarray(0, count);
+  }
+  return undefined;
 }
 
 /** What `readJsonFile` gives for a file that is there and says nothing. */

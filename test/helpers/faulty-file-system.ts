@@ -154,7 +154,6 @@ export class FaultyFileSystem {
     };
     return {
       open: (path, mode) => alive().then(() => this.#open(path, mode, alive)),
-      readFile: (path) => alive().then(() => this.#readFile(path)),
       readdir: (path) => alive().then(() => this.#readdir(path)),
       stat: (path) => alive().then(() => this.#stat(path)),
       mkdir: (path) => alive().then(() => this.#mkdir(path)),
@@ -177,12 +176,6 @@ export class FaultyFileSystem {
     }
     if (inode === undefined) throw failure('ENOENT', path);
     return this.#file(path, inode, alive);
-  }
-
-  #readFile(path: string): Buffer {
-    const inode = this.#get(path);
-    this.bytesRead += inode.current.length;
-    return Buffer.from(inode.current);
   }
 
   #readdir(path: string): readonly string[] {
