@@ -93,16 +93,15 @@ export function mergeSubscriptions<Subscriber>(
   }
   return [...bySubscriber].map(([subscriber, own]) => {
     const foreign = own.filter((subscription) => !subscription.noLocal);
-    const all = mergeOf(subscriber, own, undefined);
+    const all = mergeOf(subscriber, own);
     if (foreign.length === own.length) return all;
-    return { ...all, own: foreign.length === 0 ? null : mergeOf(subscriber, foreign, undefined) };
+    return { ...all, own: foreign.length === 0 ? null : mergeOf(subscriber, foreign) };
   });
 }
 
 function mergeOf<Subscriber>(
   subscriber: Subscriber,
   subscriptions: readonly Subscription<Subscriber>[],
-  own: undefined,
 ): Delivery<Subscriber> {
   let qos: QoS = 0;
   let retainAsPublished = false;
@@ -117,7 +116,7 @@ function mergeOf<Subscriber>(
     qos,
     retainAsPublished,
     identifiers: identifiers.length > 0 ? identifiers : NONE,
-    own,
+    own: undefined,
   };
 }
 

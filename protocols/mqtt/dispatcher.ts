@@ -37,7 +37,8 @@ export class Dispatcher implements LogSource {
   #position: number;
   /** Below this offset the tree does not tell who gets a record: a subscription began later, or has ended since. */
   #unsettledEnd = 0;
-  #begun: SessionSubscription[] = [];
+  /** Who has starts to forget then; the starts stay when a subscription is replaced. */
+  readonly #begun = new Map<SessionSubscription['starts'], Session>();
   #ended: { readonly subscription: SessionSubscription; readonly end: number }[] = [];
   #closed = false;
 
@@ -79,11 +80,13 @@ export class Dispatcher implements LogSource {
    */
   begin(subscriptions: readonly SessionSubscription[]): void {
     const start = this.partition.highWatermark;
-    for (const subscription of subscriptions) {
-      const isBehind = subscription.subscriber.lag?.covers(this) === true;
-      if (start <= this.#position && !isBehind) return;
-      subscription.starts.set(this, start);
-      this.#begun.push(subscription);
+    for (const { subscriber, starts } of subscriptions) {
+      const isUnsettled = start > this.#position;
+      // A session that is behind forgets its starts itself.
+      if (!isUnsettled && subscriber.lag?.covers(this) !== true) return;
+      starts.set(this, start);
+      if (!isUnsettled) continue;
+      this.#begun.set(starts, subscriber);
       this.#unsettledEnd = Math.max(this.#unsettledEnd, start);
     }
   }
@@ -95,8 +98,20 @@ export class Dispatcher implements LogSource {
   end(subscriptions: readonly SessionSubscription[]): void {
     const end = this.partition.logEndOffset;
     if (end <= this.#position) return;
-    for (const subscription of subscriptions) this.#ended.push({ subscription, end });
-    this.#unsettledEnd = Math.max(this.#unsettledEnd, end);
+    for (const subscription of subscriptions) {
+      this.#begun.delete(subscription.starts);
+      // Nothing has been published since it began.
+      if ((subscription.starts.get(this) ?? 0) >= end) continue;
+      this.#ended.push({ subscription, end });
+      this.#unsettledEnd = Math.max(this.#unsettledEnd, end);
+    }
+  }
+
+  /** A session is gone; while the log cannot be read, nothing else would let go of it. */
+  forget(session: Session): void {
+    for (const [starts, subscriber] of this.#begun) if (subscriber === session) this.#begun.delete(starts);
+    if (this.#ended.length === 0) return;
+    this.#ended = this.#ended.filter(({ subscription }) => subscription.subscriber !== session);
   }
 
   /** Whether a subscription that is no longer in the tree still waits for something. */
@@ -139,11 +154,11 @@ export class Dispatcher implements LogSource {
 
   /** From here on the tree tells everything. */
   #settle(): void {
-    for (const subscription of this.#begun) {
+    for (const [starts, subscriber] of this.#begun) {
       // A session that is behind still needs it; it forgets it itself.
-      if (!subscription.subscriber.lag?.covers(this)) subscription.starts.delete(this);
+      if (!subscriber.lag?.covers(this)) starts.delete(this);
     }
-    this.#begun = [];
+    this.#begun.clear();
     this.#unsettledEnd = 0;
     if (this.#ended.length === 0) return;
     this.#ended = [];

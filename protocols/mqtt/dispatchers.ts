@@ -57,6 +57,7 @@ export class Dispatchers {
   forget(session: Session): void {
     for (const filter of session.subscriptions.keys()) this.#options.tree.delete(filter, session);
     session.subscriptions.clear();
+    for (const dispatcher of this.#dispatchers.values()) dispatcher.forget(session);
     this.#stopIfIdle();
   }
 
