@@ -21,7 +21,6 @@ export class Route {
   readonly #hub: Hub;
   #topic: TopicView | undefined;
   #partition: Partition | undefined;
-  #partitionCount = 0;
 
   constructor(hub: Hub, key: Buffer, kafkaTopic: string, refusal: number) {
     this.#hub = hub;
@@ -32,18 +31,17 @@ export class Route {
 
   /** Undefined while the topic does not exist. One MQTT topic stays on one partition for as long as their number does. */
   partition(): Partition | undefined {
-    const partition = this.#partition;
-    if (partition && !partition.deleted && this.#topic?.partitions.length === this.#partitionCount) {
-      return partition;
+    const topic = this.#hub.topics.get(this.kafkaTopic);
+    if (topic !== this.#topic) {
+      this.#topic = topic;
+      this.#partition = topic?.partitions[this.#hub.partitionFor(this.key, topic.partitions.length)];
     }
-    return this.#look();
+    return this.#partition;
   }
 
-  #look(): Partition | undefined {
-    this.#topic = this.#hub.topics.get(this.kafkaTopic);
-    this.#partitionCount = this.#topic?.partitions.length ?? 0;
-    this.#partition = this.#topic?.partitions[this.#hub.partitionFor(this.key, this.#partitionCount)];
-    return this.#partition;
+  /** The topic's `max.message.bytes`, once {@link partition} has found it. */
+  get messageBytesMax(): number {
+    return this.#topic?.config.maxMessageBytes ?? 0;
   }
 }
 

@@ -21,6 +21,7 @@ export async function publishWill(
   if (!hub.access.allows(session.principal, 'write', 'topic', route.kafkaTopic)) return REASON.NOT_AUTHORIZED;
   const partition = await partitionOf(hub, route, session);
   if (typeof partition === 'number') return partition;
+  if (will.bytes.length + will.payload.length > route.messageBytesMax) return REFUSAL_REASON['too-large'];
   const published = await hub.publish(partition, fillOf(hub, session, will, route).fill);
   return published.refused === undefined ? REASON.SUCCESS : REFUSAL_REASON[published.refused];
 }

@@ -80,7 +80,7 @@ export const topicConfigSchema = z.strictObject({
     description: 'Size at which a segment file is closed and the next one begun.',
   }),
   'max.message.bytes': kafkaBytes(1, INT32_MAX).optional().meta({
-    description: 'Largest batch that the topic takes.',
+    description: 'Largest batch that the topic takes, and largest publish of an MQTT client.',
   }),
   'message.timestamp.type': z.enum(['CreateTime', 'LogAppendTime']).optional().meta({
     description: 'Whose clock stamps the records of Kafka clients: the producer or the hub.',

@@ -237,6 +237,8 @@ type Change = { readonly kind: 'created' | 'deleted'; readonly topic: TopicView 
 
 export class FakeTopics implements Topics {
   partitions = 1;
+  /** Of topics that are made from now on. */
+  maxMessageBytes = 1 << 20;
   /** The outcome of the next creations by first use, instead of a topic. */
   ensureError: TopicError | undefined;
   /** When set, creation by first use waits for it. */
@@ -270,7 +272,8 @@ export class FakeTopics implements Topics {
       { length: this.partitions },
       (_, index) => new FakePartition(this.#hub, name, index),
     );
-    const topic: TopicView = { name, topicId: `id-of-${name}`, internal, partitions, config: CONFIG };
+    const config = { ...CONFIG, maxMessageBytes: this.maxMessageBytes };
+    const topic: TopicView = { name, topicId: `id-of-${name}`, internal, partitions, config };
     this.#topics.set(name, topic);
     for (const listener of this.#listeners) listener({ kind: 'created', topic });
     return topic;
@@ -315,7 +318,6 @@ export class FakeTopics implements Topics {
 const CONFIG = {
   cleanupPolicy: 'delete',
   segmentBytes: 1 << 30,
-  maxMessageBytes: 1 << 20,
   messageTimestampType: 'CreateTime',
 } as const;
 

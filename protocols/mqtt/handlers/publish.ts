@@ -36,6 +36,13 @@ export const publishHandler: PacketHandler = {
     if (refusal !== 0) return refuse(client, refusal, `nobody publishes to ${route.kafkaTopic}`);
     const partition = route.partition();
     if (partition === undefined) return awaitTopic(client, route);
+    if (end - start > route.messageBytesMax) {
+      return refuse(
+        client,
+        REFUSAL_REASON['too-large'],
+        `larger than max.message.bytes of ${route.kafkaTopic}`,
+      );
+    }
     fillFrom(client, route, bytes);
     const stored = client.context.hub.publish(partition, record.fill);
     client.context.counters.publishesReceived++;

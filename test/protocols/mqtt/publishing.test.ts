@@ -9,6 +9,8 @@ function partitionOf(hub: FakeHub, topic: string, index = 0): FakePartition {
   return hub.topics.partition(topic, index) as FakePartition; // the fake's own
 }
 
+const NO_ROOM = { error: 'limit', message: 'no' } as const;
+
 interface StoredRecord {
   readonly key: string;
   readonly value: string;
@@ -193,6 +195,21 @@ describe('an answer', () => {
       await ping(device);
     },
   );
+
+  it('to one that is larger than its topic takes is "quota exceeded" [FAULTS 23]', async () => {
+    const { client, hub } = await serve();
+    hub.topics.maxMessageBytes = 100;
+    const device = await client(5);
+    for (const [payloadBytes, reasonCode] of [
+      [94, 0],
+      [95, 0x97],
+    ] as const) {
+      // Topic, packet identifier and property length take six bytes.
+      publish(device, 't', 'x'.repeat(payloadBytes), 1, 1);
+      expect(await device.expect('puback')).toMatchObject({ reasonCode });
+    }
+    expect(partitionOf(hub, 't').logEndOffset).toBe(1);
+  });
 
   it('to one that the log refuses is the end below version 5 [MQTT-3.3.5-2]', async () => {
     const { client, hub, frontEnd } = await serve();
@@ -471,9 +488,12 @@ describe('a will', () => {
     ]);
   });
 
-  it('that cannot be stored is counted', async () => {
+  it.each([
+    ['whose topic cannot be made', (hub: FakeHub) => (hub.topics.ensureError = NO_ROOM)],
+    ['that is larger than its topic takes', (hub: FakeHub) => (hub.topics.maxMessageBytes = 3)],
+  ])('%s is counted', async (_what, refuse) => {
     const { client, hub, frontEnd } = await serve();
-    hub.topics.ensureError = { error: 'limit', message: 'no' };
+    refuse(hub);
     const device = await client(4, { will });
     device.socket.destroy();
     await frontEnd.close();
