@@ -156,6 +156,9 @@ export class CatchUp implements Lag {
 
   #skip(source: LogSource, fromOffset: number, toOffset: number): void {
     this.#counters.droppedRetention += toOffset - fromOffset;
+    const { clientId } = this.#session;
+    const { topic, partition } = source.partition;
+    this.#hub.log.warn('mqtt-client-overtaken', { clientId, topic, partition, fromOffset, toOffset });
     this.#offsets.set(source, Math.max(toOffset, this.#offsets.get(source) ?? 0));
   }
 

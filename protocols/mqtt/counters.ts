@@ -1,4 +1,5 @@
-// What the front end counts. Every message that does not reach somebody has its reason here.
+// What the front end counts. Every message that does not reach somebody has its reason here, and its subject in the log
+// (those that expire have none: that is what their publisher asked for).
 
 export interface MqttCounters {
   /** Publishes taken from clients, and those that were refused or could not be stored. */

@@ -1,7 +1,7 @@
 // What the server keeps for one client: its subscriptions, the messages on their way to it, and the QoS 2 exchanges it
 // has begun. In this build a session ends with its connection (CONNACK says so); the two are apart already, because
 // they will not stay so.
-import type { Access, Principal } from '../port.ts';
+import type { Access, Log, Principal } from '../port.ts';
 import { COPY_BYTES_MAX, copyBytes } from './copy-bytes.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Delivery } from './deliveries.ts';
@@ -34,6 +34,7 @@ export interface SessionOptions {
   readonly version: Version;
   readonly principal: Principal;
   readonly access: Access;
+  readonly log: Log;
   readonly output: Output;
   readonly counters: MqttCounters;
   /** QoS 1 and 2 messages unacknowledged at most: the client's Receive Maximum and the server's own bound. */
@@ -60,12 +61,15 @@ export class Session {
   lag: Lag | undefined;
 
   readonly #access: Access;
+  readonly #log: Log;
   readonly #output: Output;
   readonly #counters: MqttCounters;
   readonly #inflightMax: number;
   readonly #outputBytesMax: number;
   readonly #inflight = new Map<number, Awaiting>();
   #lastPacketId = 0;
+  /** Messages are being dropped because the client does not read; said once until it has. */
+  #isDropping = false;
   #closed = false;
 
   constructor(options: SessionOptions) {
@@ -74,6 +78,7 @@ export class Session {
     this.version = options.version;
     this.principal = options.principal;
     this.#access = options.access;
+    this.#log = options.log;
     this.#output = options.output;
     this.#counters = options.counters;
     this.#inflightMax = options.inflightMax;
@@ -112,7 +117,7 @@ export class Session {
     if (qos > 0 && this.#inflight.size >= this.#inflightMax) return false;
     if (this.#output.pendingBytes > this.#outputBytesMax) {
       if (qos > 0) return false;
-      this.#counters.droppedSlow++;
+      this.#dropSlow();
       return true;
     }
     const retain = message.retain && delivery.retainAsPublished;
@@ -120,6 +125,7 @@ export class Session {
     if (length > REMAINING_LENGTH_MAX || packetLength(length) > this.packetBytesMax) {
       // As if sending had been completed [MQTT-3.1.2-25].
       this.#counters.droppedTooLarge++;
+      this.#tellDropped(`a packet of more than the client's ${this.packetBytesMax} bytes`);
       return true;
     }
     this.#counters.messagesDelivered++;
@@ -164,6 +170,17 @@ export class Session {
     }
     copyBytes(payload, payloadStart, payloadEnd, bytes, at);
     output.commit(at + payloadLength - start);
+  }
+
+  #dropSlow(): void {
+    this.#counters.droppedSlow++;
+    if (this.#isDropping) return;
+    this.#isDropping = true;
+    this.#tellDropped('the client does not read fast enough');
+  }
+
+  #tellDropped(reason: string): void {
+    this.#log.warn('mqtt-message-dropped', { clientId: this.clientId, reason });
   }
 
   /** The next packet identifier that is not on its way [MQTT-2.2.1-4]; there is one, for fewer than 65,535 are. */
@@ -228,6 +245,7 @@ export class Session {
 
   /** The socket has taken what waited. */
   drained(): void {
+    this.#isDropping = false;
     if (this.lag !== undefined && this.hasRoom) this.lag.resume();
   }
 

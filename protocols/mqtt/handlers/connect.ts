@@ -142,6 +142,7 @@ function newSession(
     version: packet.version,
     principal: principalOf(client.listener, client.remoteAddress),
     access: hub.access,
+    log: hub.log,
     output: client.output,
     counters,
     inflightMax: Math.min(packet.receiveMaximum, options.inflightMax),

@@ -81,7 +81,7 @@ describe('a client that does not read', () => {
     expect(client.payloads).toEqual(numbers(500).map(payload));
   });
 
-  it('loses QoS 0 messages, and each is counted [FAULTS 54]', async () => {
+  it('loses QoS 0 messages; each is counted, and the log says once whose [FAULTS 54]', async () => {
     const on = new Delivering();
     const [stalled, quick] = [on.client('stalled'), on.client('quick')];
     on.subscribe(stalled, '#', { qos: 0 });
@@ -94,6 +94,9 @@ describe('a client that does not read', () => {
     expect(quick.payloads).toHaveLength(500);
     expect(stalled.payloads.length + on.counters.droppedSlow).toBe(500);
     expect(on.counters.droppedSlow).toBeGreaterThan(100);
+    expect(on.hub.log.entries.filter(({ level }) => level === 'warn')).toMatchObject([
+      { event: 'mqtt-message-dropped', fields: { clientId: 'stalled' } },
+    ]);
   });
 });
 
@@ -151,6 +154,7 @@ describe('catching up', () => {
     for (let round = 0; round < 20; round++) await settle();
     expect(client.payloads).toEqual(['0', '7', '8', '9']);
     expect(on.counters.droppedRetention).toBe(6);
+    expect(on.hub.log.events('warn')).toContain('mqtt-client-overtaken');
   });
 
   it('ends with the topic', async () => {

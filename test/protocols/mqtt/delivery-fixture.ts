@@ -157,6 +157,7 @@ export class Delivering {
           version,
           principal: { name: clientId, listener: 'test', remoteAddress: '' },
           access: hub.access,
+          log: hub.log,
           output: new Output(sink, this.#buffers, this.#queue),
           counters,
           inflightMax: options.inflightMax ?? 1000,

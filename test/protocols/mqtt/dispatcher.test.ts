@@ -126,6 +126,7 @@ describe('a dispatcher', () => {
     await settle();
     expect(client.payloads).toEqual(['fits']);
     expect(on.counters.droppedTooLarge).toBe(1);
+    expect(on.hub.log.events('warn')).toEqual(['mqtt-message-dropped']);
   });
 
   it('sends nothing to who may not read the topic', async () => {
