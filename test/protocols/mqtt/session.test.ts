@@ -5,16 +5,19 @@ import { Delivering, settle } from './delivery-fixture.ts';
 describe('packet identifiers towards a client', () => {
   it('roll over and skip those that are in use [FAULTS 40]', async () => {
     const on = new Delivering();
+    on.hub.commits = 'when-told';
     const client = on.client('c', { version: 4 });
     client.acknowledges = false;
     on.subscribe(client, '#', { qos: 1 });
     on.publish('held', 'held', 'held');
+    on.partition('held').commit();
     await settle();
     const held = client.publishes[0]!.messageId!;
     client.packets.length = 0;
     const seen = new Set<number>();
     for (let sent = 0; sent < 66_000; sent += 500) {
       for (let index = 0; index < 500; index++) on.publish('t', 't', '');
+      on.partition('t').commit();
       await settle();
       for (const { messageId } of client.publishes) {
         seen.add(messageId!);
