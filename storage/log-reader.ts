@@ -88,10 +88,6 @@ export class LogReader {
     return emptyRange(offset);
   }
 
-  forgetSegment(segment: Segment): void {
-    this.#ends.forget(segment);
-  }
-
   /** Undefined when all of the segment lies below `offset`. */
   async #readSegment(
     segment: Segment,

@@ -117,25 +117,25 @@ export class LogStore {
     if (this.#closing !== undefined) throw new StorageError('closed', 'the store is closed');
     const directory = partitionDirectory(this.#directory, options.topic, options.partition);
     assert(!this.#partitions.has(directory), `${directory} is opened once`);
-    const opened: OpenPartition = { topicId: options.topicId, log: undefined };
-    this.#partitions.set(directory, opened);
-    try {
-      opened.log = await this.#open(directory, options);
-      return opened.log;
-    } catch (error) {
+    const log = this.#open(directory, options).catch((error: unknown) => {
       this.#partitions.delete(directory);
       throw storageErrorOf(error, `opening ${directory}`);
-    }
+    });
+    this.#partitions.set(directory, { topicId: options.topicId, log });
+    return log;
   }
 
   /** Flushes and closes one partition, which may then be opened again. */
   async closePartition(log: PartitionLog): Promise<void> {
     const directory = partitionDirectory(this.#directory, log.topic, log.partition);
-    if (this.#partitions.get(directory)?.log !== log) return;
-    await log.close();
-    const { failure } = log;
-    if (failure !== undefined) this.#failures.set(directory, failure);
-    this.#partitions.delete(directory);
+    if ((await this.#partitions.get(directory)?.log) !== log) return;
+    try {
+      await log.close();
+    } finally {
+      const { failure } = log;
+      if (failure !== undefined) this.#failures.set(directory, failure);
+      this.#partitions.delete(directory);
+    }
   }
 
   /** Highest leader epoch that the partition has on disk; 0 when there is none. @throws StorageError format, io */
@@ -154,9 +154,15 @@ export class LogStore {
   async deleteTopic(topic: string, topicId: string): Promise<void> {
     const leaving: Promise<void>[] = [];
     for (const [directory, { topicId: id, log }] of this.#partitions) {
-      if (id !== topicId || log === undefined) continue;
+      if (id !== topicId) continue;
       this.#partitions.delete(directory);
-      leaving.push(log.abandon());
+      // One that could not be opened has nothing to leave.
+      leaving.push(
+        log.then(
+          (each) => each.abandon(),
+          () => {},
+        ),
+      );
     }
     try {
       await Promise.all(leaving);
@@ -192,7 +198,8 @@ export class LogStore {
 
   async #close(): Promise<void> {
     const { fileSystem, index, files } = this.#parts;
-    const logs = [...this.#partitions.values()].flatMap(({ log }) => log ?? []);
+    const opened = await Promise.allSettled([...this.#partitions.values()].map(({ log }) => log));
+    const logs = opened.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
     const closed = await Promise.allSettled(logs.map((log) => log.close()));
     await this.#topics.settled();
     await files.close();
@@ -209,8 +216,7 @@ export class LogStore {
 
 interface OpenPartition {
   readonly topicId: string;
-  /** Undefined while it is being opened. */
-  log: PartitionLog | undefined;
+  readonly log: Promise<PartitionLog>;
 }
 
 /** Undefined when the directory is missing. */

@@ -14,10 +14,6 @@ export class OpenFiles {
     this.#max = max;
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
   /** Runs `use` with the open file, which must exist; `use` must not keep it. Opened for reading and writing. */
   async with<Result>(path: string, use: (file: OpenFile) => Promise<Result>): Promise<Result> {
     const entry = this.#entryOf(path);

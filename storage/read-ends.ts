@@ -5,7 +5,7 @@ import type { Segment } from './segment.ts';
 
 export class ReadEnds {
   readonly #offsets: number[] = [];
-  readonly #segments: (Segment | undefined)[] = [];
+  readonly #segments: Segment[] = [];
   readonly #positions: number[] = [];
   #next = 0;
 
@@ -26,13 +26,5 @@ export class ReadEnds {
     this.#segments[this.#next] = segment;
     this.#positions[this.#next] = position;
     this.#next = (this.#next + 1) % READ_ENDS_MAX;
-  }
-
-  forget(segment: Segment): void {
-    for (let index = 0; index < this.#segments.length; index++) {
-      if (this.#segments[index] !== segment) continue;
-      this.#segments[index] = undefined;
-      this.#offsets[index] = -1;
-    }
   }
 }

@@ -62,10 +62,6 @@ export class TailCache {
     this.#bytesMax = bytesMax;
   }
 
-  get byteSize(): number {
-    return this.#bytes;
-  }
-
   add(chunk: Chunk): void {
     this.#chunks.add(chunk);
     this.#bytes += chunk.bytes.length;

@@ -1,6 +1,6 @@
 // A file system in memory that forgets what a real one may forget. Bytes are durable after `datasync` of their file,
 // names after `syncDirectory` of their directory; `crash` drops the rest, or keeps any part of it, sector by sector.
-// Faults are armed one at a time: the next write is short or fails, the next flush fails or hangs.
+// Faults are armed for the next operation of their kind: a write is short or fails, a flush fails or hangs.
 //
 // After a flush that failed the bytes stay readable and a later flush succeeds, but they never become durable: so do
 // the page caches of real systems.
@@ -49,6 +49,7 @@ export type Fault =
   | { readonly kind: 'write-fails'; readonly code: string; readonly afterBytes: number }
   | { readonly kind: 'datasync-fails' }
   | { readonly kind: 'datasync-hangs' }
+  | { readonly kind: 'truncate-fails' }
   | { readonly kind: 'read-fails' };
 
 /** `process()` is what a store is given. */
@@ -58,7 +59,7 @@ export class FaultyFileSystem {
   #pendingNames: PendingName[] = [];
   /** Processes from before a crash are dead. */
   #generation = 0;
-  #fault: Fault | undefined;
+  #faults: Fault[] = [];
   readonly #matches: (path: string) => boolean = (path) => path.endsWith('.log');
   readonly #hanging: (() => void)[] = [];
   bytesRead = 0;
@@ -71,13 +72,14 @@ export class FaultyFileSystem {
     }
   }
 
-  /** Arms a fault for the next operation of its kind on a segment file. */
-  arm(fault: Fault | undefined): void {
-    this.#fault = fault;
+  /** Arms faults, each for the next operation of its kind on a segment file. */
+  arm(...faults: Fault[]): void {
+    this.#faults = faults;
   }
 
+  /** Whether one has not struck yet. */
   get isArmed(): boolean {
-    return this.#fault !== undefined;
+    return this.#faults.length > 0;
   }
 
   /** Lets flushes that hang come back. */
@@ -91,7 +93,7 @@ export class FaultyFileSystem {
    */
   crash(keep: 'nothing' | 'everything' | 'anything', random: RandomSource): void {
     this.#generation++;
-    this.#fault = undefined;
+    this.#faults = [];
     const keeps = (): boolean => keep === 'everything' || (keep === 'anything' && random() < 0.5);
     for (const operation of this.#pendingNames) {
       if (keeps()) operation.apply(this.#durableNames);
@@ -122,7 +124,7 @@ export class FaultyFileSystem {
   /** The process ends and the machine does not: what it wrote is there, durable or not. */
   kill(): void {
     this.#generation++;
-    this.#fault = undefined;
+    this.#faults = [];
   }
 
   /** The bytes of a file, to look at or to change behind everybody's back. */
@@ -241,10 +243,10 @@ export class FaultyFileSystem {
   }
 
   #take<Kind extends Fault['kind']>(path: string, kind: Kind): Extract<Fault, { kind: Kind }> | undefined {
-    const fault = this.#fault;
-    if (fault?.kind !== kind || !this.#matches(path)) return undefined;
-    this.#fault = undefined;
-    return fault as Extract<Fault, { kind: Kind }>; // its kind was compared
+    if (!this.#matches(path)) return undefined;
+    const index = this.#faults.findIndex((fault) => fault.kind === kind);
+    const [fault] = index < 0 ? [] : this.#faults.splice(index, 1);
+    return fault as Extract<Fault, { kind: Kind }> | undefined; // its kind was compared
   }
 
   #file(path: string, inode: Inode, alive: () => Promise<void>): OpenFile {
@@ -284,6 +286,7 @@ export class FaultyFileSystem {
       },
       truncate: async (size) => {
         await alive();
+        if (this.#take(path, 'truncate-fails')) throw failure('EIO', path);
         inode.current = resized(inode.current, size);
         inode.pending.push(size);
       },

@@ -64,11 +64,14 @@ describe('a write or flush that fails', () => {
     },
   );
 
-  it('a flush that failed is not made good by a later one', async () => {
+  it.each<[string, Fault[]]>([
+    ['', [{ kind: 'datasync-fails' }]],
+    [', even if it cannot be taken back at once', [{ kind: 'datasync-fails' }, { kind: 'truncate-fails' }]],
+  ])('a flush that failed is not made good by a later one%s', async (_what, faults) => {
     const { store, files } = await openMachine();
     const partition = await store.openPartition(PARTITION);
     await append(partition, [record('kept')]).flushed;
-    files.arm({ kind: 'datasync-fails' });
+    files.arm(...faults);
     await append(partition, [record('lost')]).flushed;
     await turns(5);
     await store.closePartition(partition);
