@@ -2,7 +2,7 @@
 // deletion is decided in the MetaStore first and ends there last, so whatever a crash interrupts goes on.
 import type { TopicError } from '../../protocols/port.ts';
 import { type LogStore, type MetaStore, StorageError, type TransactResult } from '../../storage/index.ts';
-import { forEachConcurrently } from './concurrently.ts';
+import { mapConcurrently } from './concurrently.ts';
 import { LOG_ID_BLOCK, OPENING_MAX } from './limits.ts';
 import { NumberBlocks } from './number-blocks.ts';
 import type { HubPartition } from './partition.ts';
@@ -48,7 +48,7 @@ export class TopicStore {
   async load(): Promise<readonly HubTopic[]> {
     const stored = (await this.#options.metaStore.list(TOPIC_PREFIX)).map(readTopicEntry);
     const deleting = stored.filter(({ record }) => record.state === 'deleting');
-    await forEachConcurrently(deleting, OPENING_MAX, async ({ name, record }) => {
+    await mapConcurrently(deleting, OPENING_MAX, async ({ name, record }) => {
       await this.finishDeletion(name, record);
     });
     const live = stored.filter(({ record }) => record.state === 'live');
@@ -160,7 +160,7 @@ export class TopicStore {
     const all = stored.flatMap((topic, index) =>
       topic.record.logIds.map((_, partition) => ({ topic, index, partition })),
     );
-    await forEachConcurrently(all, OPENING_MAX, async ({ topic, index, partition }) => {
+    await mapConcurrently(all, OPENING_MAX, async ({ topic, index, partition }) => {
       try {
         epochs[index]![partition] = await store.diskLeaderEpoch(topic.name, topic.record.topicId, partition);
       } catch (error) {
@@ -173,7 +173,7 @@ export class TopicStore {
 
   async #openAll(topics: readonly HubTopic[]): Promise<void> {
     const all = topics.flatMap((topic) => topic.partitions.map((partition) => ({ topic, partition })));
-    await forEachConcurrently(all, OPENING_MAX, ({ topic, partition }) => this.#open(topic, partition));
+    await mapConcurrently(all, OPENING_MAX, ({ topic, partition }) => this.#open(topic, partition));
   }
 
   async #open(topic: HubTopic, partition: HubPartition): Promise<void> {

@@ -3,6 +3,7 @@
 // watermark, so that is what `latest` and `end` mean (KIP-79; `max-timestamp` is KIP-734).
 import * as z from 'zod';
 import type { Partition, TopicView } from '../../../protocols/port.ts';
+import { mapConcurrently } from '../../hub/concurrently.ts';
 import { requireAccess } from '../access.ts';
 import { AdminError } from '../errors.ts';
 import type { HttpServer } from '../http-server.ts';
@@ -78,7 +79,7 @@ export function topicOffsetRoutes(server: HttpServer, { hub }: AdminTarget): voi
       if (!topic) throw new AdminError('not_found', `there is no topic ${params.topic}`, { field: 'topic' });
       const queries = readQueries(query.at ?? QUERIES_DEFAULT, hub.clock.now());
       const partitions = choosePartitions(topic, query.partition);
-      const answers = await mapSome(partitions, LOOKUPS_AT_ONCE, (partition) =>
+      const answers = await mapConcurrently(partitions, LOOKUPS_AT_ONCE, (partition) =>
         answersOf(partition, queries),
       );
       return {
@@ -187,28 +188,4 @@ async function answer(partition: Partition, query: TimeQuery): Promise<Answer> {
 
 function withoutTime(query: string, offset: number, reason: Answer['reason']): Answer {
   return { query, timestampMs: null, offset, recordTimestampMs: null, reason };
-}
-
-/** Results in the order of the items; the first failure is thrown and nothing more is begun. */
-async function mapSome<T, R>(
-  items: readonly T[],
-  atOnce: number,
-  map: (item: T) => Promise<R>,
-): Promise<R[]> {
-  const results = new Array<R>(items.length);
-  let next = 0;
-  let failed = false;
-  const worker = async () => {
-    while (next < items.length && !failed) {
-      const index = next++;
-      try {
-        results[index] = await map(items[index]!);
-      } catch (error) {
-        failed = true;
-        throw error;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
-  return results;
 }
