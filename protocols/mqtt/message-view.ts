@@ -1,5 +1,5 @@
-// A record seen as an MQTT message: the way back of record-mapping.ts. What it says lies in the log's bytes; nothing is
-// made per record but, for MQTT 5 and where there are any, the block of properties.
+// A record seen as an MQTT message: the way back of record-mapping.ts. What it says lies in the log's bytes; no object
+// is made per record; the properties of MQTT 5, where there are any, are encoded into a block that is used again.
 //
 // Records come from any client of any protocol, so what they hold is data: a property that MQTT could not say is
 // left out, never an error.
@@ -28,10 +28,6 @@ export class MessageView implements PublishParts {
   payload: Buffer = EMPTY;
   payloadStart = 0;
   payloadEnd = 0;
-  properties: Buffer = EMPTY;
-  /** Call {@link buildProperties} before a v5 packet is made of it. */
-  propertiesLength = 0;
-
   /** More than one client gets it: a QoS 0 packet is then encoded once per form and shared. */
   isShared = false;
   #sharedPacket3: Buffer | undefined;
@@ -44,6 +40,7 @@ export class MessageView implements PublishParts {
   /** Whether there is anything for {@link buildProperties} to do. */
   #hasProperties = false;
   #propertiesBuilt = false;
+  readonly #block = new PropertyBlock();
   readonly #contentType = new Slice();
   readonly #responseTopic = new Slice();
   readonly #correlationData = new Slice();
@@ -58,7 +55,7 @@ export class MessageView implements PublishParts {
     // A tombstone has no value; MQTT has no null.
     this.payloadStart = cursor.valueEnd < 0 ? 0 : cursor.valueStart;
     this.payloadEnd = Math.max(cursor.valueEnd, 0);
-    this.propertiesLength = 0;
+    this.#block.length = 0;
     this.isShared = false;
     this.#sharedPacket3 = undefined;
     this.#sharedPacket5 = undefined;
@@ -71,6 +68,15 @@ export class MessageView implements PublishParts {
     if (this.#expirySeconds >= 0) {
       this.remainingMs = cursor.timestampMs + this.#expirySeconds * 1000 - nowMs;
     }
+  }
+
+  get properties(): Buffer {
+    return this.#block.bytes;
+  }
+
+  /** Call {@link buildProperties} before a v5 packet is made of it. */
+  get propertiesLength(): number {
+    return this.#block.length;
   }
 
   /** The whole PUBLISH at QoS 0, without subscription identifiers. Nobody changes it. */
@@ -97,7 +103,7 @@ export class MessageView implements PublishParts {
   buildProperties(cursor: RecordCursor): void {
     if (!this.#hasProperties || this.#propertiesBuilt) return;
     this.#propertiesBuilt = true;
-    const block = new PropertyBlock(this.properties);
+    const block = this.#block;
     if (this.#payloadFormat >= 0) block.byte(PROPERTY.PAYLOAD_FORMAT_INDICATOR, this.#payloadFormat);
     // What is left, rounded up: a message that is sent has not expired (section 3.3.2.3.3).
     if (this.#expirySeconds >= 0) {
@@ -111,8 +117,6 @@ export class MessageView implements PublishParts {
     while (cursor.nextHeader()) {
       if (!isReservedName(bytes, cursor.nameStart, cursor.nameEnd)) block.userProperty(cursor);
     }
-    this.properties = block.bytes;
-    this.propertiesLength = block.length;
   }
 
   /** Attributes are MQTT's own; headers of the same names are what others say, and may say of a foreign record. */
@@ -190,14 +194,10 @@ class Slice {
   }
 }
 
-/** Writes properties one behind another into a buffer that grows. */
+/** Writes properties one behind another into a buffer that grows, and is used again. */
 class PropertyBlock {
-  bytes: Buffer;
+  bytes: Buffer = EMPTY;
   length = 0;
-
-  constructor(bytes: Buffer) {
-    this.bytes = bytes;
-  }
 
   byte(id: number, value: number): void {
     this.#room(2);
