@@ -128,7 +128,7 @@ export class Delivering {
   readonly dispatchers: Dispatchers;
   readonly #queue = new FlushQueue((flush) => setImmediate(flush));
   readonly #buffers = new OutputBuffers();
-  readonly #newReader: () => RecordReader;
+  readonly newReader: () => RecordReader;
   readonly #catchUpReader: RecordReader;
   readonly #record = new RecordFill();
 
@@ -136,9 +136,9 @@ export class Delivering {
     const tree = new SubscriptionTree<SessionSubscription>();
     const topics = new RecordTopics(new Matches<Session>(tree), LEVELS_MAX);
     const { hub, counters } = this;
-    this.#newReader = () => new RecordReader({ cursor: hub.cursor(), clock: hub.clock, topics, counters });
-    this.dispatchers = new Dispatchers({ hub, tree, reader: this.#newReader(), counters, followBytesMax });
-    this.#catchUpReader = this.#newReader();
+    this.newReader = () => new RecordReader({ cursor: hub.cursor(), clock: hub.clock, topics, counters });
+    this.dispatchers = new Dispatchers({ hub, tree, reader: this.newReader(), counters, followBytesMax });
+    this.#catchUpReader = this.newReader();
     this.followBytesMax = followBytesMax;
   }
 
