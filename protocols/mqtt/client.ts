@@ -79,6 +79,7 @@ export interface PacketHandler {
 }
 
 export function principalOf(listener: string, remoteAddress: string): Principal {
-  // Nothing is verified in this build, so a user name that was given proves nothing.
-  return { name: 'anonymous', listener, remoteAddress };
+  // Nothing is verified in this build, so a user name that was given proves nothing. The name is Kafka's: one access rule
+  // binds every door.
+  return { name: 'ANONYMOUS', listener, remoteAddress };
 }

@@ -20,7 +20,7 @@ export type Authorize = (principal: Principal, role: Role) => void;
 
 /** A caller from loopback is as anonymous as any other: programs of other users and web pages call from there too. */
 export function anonymous(listener: string, remoteAddress: string): Principal {
-  return { name: 'anonymous', listener, remoteAddress };
+  return { name: 'ANONYMOUS', listener, remoteAddress };
 }
 
 export const letEveryoneIn: Authorize = () => {};

@@ -187,8 +187,8 @@ describe('access', () => {
     expect((await admin.get('/api/v1/info')).status).toBe(403);
     expect((await admin.get('/api/v1/topics/t/offsets')).status).toBe(403);
     expect((await admin.get('/health/live')).status).toBe(200);
-    expect(asked[0]).toBe('anonymous admin 127.0.0.1 viewer');
-    expect(asked[2]).toBe('anonymous admin 127.0.0.1 anyone');
+    expect(asked[0]).toBe('ANONYMOUS admin 127.0.0.1 viewer');
+    expect(asked[2]).toBe('ANONYMOUS admin 127.0.0.1 anyone');
   });
 });
 
