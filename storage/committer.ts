@@ -217,7 +217,6 @@ export class Committer {
       await files.with(segment.path, (file) =>
         file.write(chunk.bytes, start, end - start, chunk.filePosition + start),
       );
-      if (this.#failed) return;
       chunk.written = end;
     }
     group.settleWritten(undefined);

@@ -164,15 +164,22 @@ async function recoverNewest(
   provenOffset: number,
 ): Promise<TailVerdict> {
   const path = join(directory, file.name);
-  const start = startOfScan(file, checkpoint);
+  let start = startOfScan(file, checkpoint);
   const end = Math.min(failure?.flushedBytes.get(file.baseOffset) ?? file.byteSize, file.byteSize);
   if (start.position === file.byteSize) {
     return { byteSize: file.byteSize, endOffset: start.offset, corrupt: undefined };
   }
   const handle = await parts.fileSystem.open(path, 'write');
   try {
-    const scan = new BatchScan(Math.min(start.position, end), end);
-    const offset = await scanBatches(handle, scan, file, start.offset);
+    let scan = new BatchScan(Math.min(start.position, end), end);
+    let offset = await scanBatches(handle, scan, file, start.offset);
+    if (offset === start.offset && start.position > 0) {
+      // Either what was written first after the checkpoint is torn, or the checkpoint is wrong. A wrong one costs this
+      // scan; believed, it would cost the records behind it.
+      start = { position: 0, offset: file.baseOffset };
+      scan = new BatchScan(0, end);
+      offset = await scanBatches(handle, scan, file, start.offset);
+    }
     const byteSize = scan.position + scan.byteLength;
     parts.counters.recoveredBytes += byteSize - start.position;
     if (

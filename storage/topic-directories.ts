@@ -53,10 +53,12 @@ export class TopicDirectories {
     await making;
   }
 
-  /** Whether the directory is there and this incarnation's. */
+  /** Whether the directory is there and not another incarnation's. */
   async has(topic: string, topicId: string): Promise<boolean> {
     assertName(topic);
-    return (await this.#idOf(topicDirectory(this.#data, topic))) === topicId;
+    const directory = topicDirectory(this.#data, topic);
+    const id = await this.#idOf(directory);
+    return id === undefined ? await this.#isThere(directory) : id === topicId;
   }
 
   /** Frees the name, durably. What another incarnation has there stays. */
@@ -80,11 +82,11 @@ export class TopicDirectories {
     if (!(await makeDirectory(this.#fileSystem, directory))) {
       const id = await this.#idOf(directory);
       if (id === topicId) return;
-      // Without an id and with nothing in it, making it was interrupted.
-      const empty = id === undefined && (await this.#partitionsIn(directory)) === 0;
-      if (!empty) {
+      if (id !== undefined) {
         await this.#setAside(topic, id, directory);
         await this.#fileSystem.mkdir(directory);
+      } else {
+        await this.#adopt(topic, topicId, directory);
       }
     }
     await writeJsonFile(this.#fileSystem, join(directory, TOPIC_FILE), {
@@ -92,6 +94,15 @@ export class TopicDirectories {
       topicId,
     });
     await this.#fileSystem.syncDirectory(join(this.#data, TOPICS_DIRECTORY));
+  }
+
+  /**
+   * A directory that does not say whose it is. With nothing in it, making it was interrupted. With records in it the id
+   * was lost to damage: it is on disk before the first partition, and who deletes a topic renames the directory.
+   */
+  async #adopt(topic: string, topicId: string, directory: string): Promise<void> {
+    const partitions = await this.#partitionsIn(directory);
+    if (partitions > 0) this.#log.warn('topic.id-made-anew', { topic, topicId, partitions, path: directory });
   }
 
   async #idOf(directory: string): Promise<string | undefined> {
@@ -102,16 +113,25 @@ export class TopicDirectories {
     return typeof topicId === 'string' ? topicId : undefined;
   }
 
+  async #isThere(directory: string): Promise<boolean> {
+    try {
+      return (await this.#fileSystem.stat(directory)).isDirectory;
+    } catch (error) {
+      if (errorCodeOf(error) === 'ENOENT') return false;
+      throw error;
+    }
+  }
+
   async #partitionsIn(directory: string): Promise<number> {
     return (await this.#fileSystem.readdir(directory)).filter((name) => /^[0-9]+$/.test(name)).length;
   }
 
-  async #setAside(topic: string, topicId: string | undefined, directory: string): Promise<void> {
+  async #setAside(topic: string, topicId: string, directory: string): Promise<void> {
     const aside = join(this.#data, SET_ASIDE_DIRECTORY);
     await makeDirectory(this.#fileSystem, aside);
     const taken = new Set(await this.#fileSystem.readdir(aside));
-    let name = topicId ?? 'unknown';
-    while (taken.has(name)) name = `${topicId ?? 'unknown'}-${++this.#asideCount}`;
+    let name = topicId;
+    while (taken.has(name)) name = `${topicId}-${++this.#asideCount}`;
     await this.#fileSystem.rename(directory, join(aside, name));
     await this.#fileSystem.syncDirectory(join(this.#data, TOPICS_DIRECTORY));
     await this.#fileSystem.syncDirectory(aside);

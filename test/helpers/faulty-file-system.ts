@@ -47,6 +47,7 @@ interface PendingName {
 
 export type Fault =
   | { readonly kind: 'write-fails'; readonly code: string; readonly afterBytes: number }
+  | { readonly kind: 'write-hangs' }
   | { readonly kind: 'datasync-fails' }
   | { readonly kind: 'datasync-hangs' }
   | { readonly kind: 'truncate-fails' }
@@ -82,7 +83,7 @@ export class FaultyFileSystem {
     return this.#faults.length > 0;
   }
 
-  /** Lets flushes that hang come back. */
+  /** Lets what hangs come back. */
   releaseHanging(): void {
     for (const release of this.#hanging.splice(0)) release();
   }
@@ -249,6 +250,10 @@ export class FaultyFileSystem {
     return fault as Extract<Fault, { kind: Kind }> | undefined; // its kind was compared
   }
 
+  #hang(): Promise<void> {
+    return new Promise((resolve) => this.#hanging.push(resolve));
+  }
+
   #file(path: string, inode: Inode, alive: () => Promise<void>): OpenFile {
     return {
       read: async (into, at, length, position) => {
@@ -261,6 +266,7 @@ export class FaultyFileSystem {
       },
       write: async (bytes, at, length, position) => {
         await alive();
+        if (this.#take(path, 'write-hangs')) await this.#hang();
         const fault = this.#take(path, 'write-fails');
         const count = fault === undefined ? length : Math.min(fault.afterBytes, length);
         const copy = Buffer.from(bytes.subarray(at, at + count));
@@ -270,8 +276,7 @@ export class FaultyFileSystem {
       },
       datasync: async () => {
         await alive();
-        if (this.#take(path, 'datasync-hangs'))
-          await new Promise<void>((resolve) => this.#hanging.push(resolve));
+        if (this.#take(path, 'datasync-hangs')) await this.#hang();
         if (this.#take(path, 'datasync-fails')) {
           inode.pending = [];
           throw failure('EIO', path);

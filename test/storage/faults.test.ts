@@ -142,6 +142,29 @@ describe('a flush that hangs', () => {
   });
 });
 
+describe('a write that hangs', () => {
+  it('is the last one, whatever else the group had', async () => {
+    const { store, files, clock } = await openMachine();
+    const partition = await store.openPartition(PARTITION);
+    await append(partition, [record('kept')]).flushed;
+    const path = '/data/topics/events/0/00000001-00000000000000000000.log';
+    const before = files.bytesOf(path).length;
+    files.arm({ kind: 'write-hangs' });
+    // Each in a chunk of its own, so that the group takes two writes.
+    append(partition, [record('x'.repeat(20_000))]);
+    const { flushed } = append(partition, [record('y'.repeat(40_000))]);
+    while (files.isArmed) await turn();
+    clock.advance(30_000);
+    expect((await flushed)?.code).toBe('io');
+    files.releaseHanging();
+    await turns(10);
+    expect(files.bytesOf(path).length - before).toBeLessThan(21_000);
+    await store.closePartition(partition);
+    const again = await store.openPartition({ ...PARTITION, leaderEpoch: 2 });
+    expect(valuesOf(await readAll(again))).toEqual(['kept']);
+  });
+});
+
 describe('a read that fails', () => {
   it('is an error, never an empty success, and passes', async () => {
     const files = new FaultyFileSystem(['/']);

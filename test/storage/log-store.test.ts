@@ -186,6 +186,28 @@ describe('a topic', () => {
       const aside = join(directory, 'set-aside', PARTITION.topicId, '0');
       expect(await readdir(aside)).toContain('00000001-00000000000000000000.log');
     }));
+
+  it.each([
+    ['is missing', undefined],
+    ['is empty', ''],
+    ['is damaged', '{"topicId":'],
+  ])('whose topic.json %s keeps its records, and is told', (_what, text) =>
+    withDirectory(async (directory) => {
+      const { store } = await openStore({ directory });
+      await append(await store.openPartition(PARTITION), [record('kept')]).flushed;
+      await store.close();
+      const path = join(directory, 'topics/events/topic.json');
+      await (text === undefined ? rm(path) : writeFile(path, text));
+      for (const told of [1, 0]) {
+        const next = await openStore({ directory });
+        expect(await next.store.diskLeaderEpoch('events', PARTITION.topicId, 0)).toBe(2 - told);
+        const partition = await next.store.openPartition({ ...PARTITION, leaderEpoch: 3 - told });
+        expect(valuesOf(await readAll(partition))).toEqual(['kept']);
+        expect(next.log.named('topic.id-made-anew').length).toBe(told);
+        await next.store.close();
+      }
+    }),
+  );
 });
 
 describe('the index', () => {

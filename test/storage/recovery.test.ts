@@ -191,6 +191,30 @@ describe('a checkpoint', () => {
     expect(store.counters.recoveredBytes).toBe(machine.files.bytesOf(FIRST).length);
   });
 
+  it.each([
+    ['in the middle of a batch', { segmentBase: 0, bytePosition: 300, logEndOffset: 2 }],
+    ['at another offset than the one it names', { segmentBase: 0, bytePosition: 0, logEndOffset: 3 }],
+  ])('that lies %s does not cut what is behind it', async (_what, fields) => {
+    const machine = new Machine();
+    await machine.killedAfterSix();
+    const bytes = machine.files.bytesOf(FIRST);
+    const bytePosition = fields.bytePosition === 0 ? batchLength(bytes) : fields.bytePosition;
+    expect(bytePosition).toBeLessThan(bytes.length);
+    machine.files.overwrite(CHECKPOINT, checkpoint({ ...fields, bytePosition })());
+    const { partition, store } = await machine.open();
+    expect(valuesOf(await readAll(partition))).toEqual(ALL);
+    expect(store.counters.cutBytes).toBe(0);
+  });
+
+  it('behind which everything is torn is where the log ends', async () => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix();
+    machine.change(FIRST, (bytes) => Buffer.concat([bytes, Buffer.alloc(50)]));
+    const { partition, store } = await machine.open();
+    expect(valuesOf(await readAll(partition))).toEqual(ALL);
+    expect([partition.failed, store.counters.cutBytes]).toEqual([undefined, 50]);
+  });
+
   it('is written when enough has been flushed, and the opening scans from there only', async () => {
     const machine = new Machine();
     const fixture = await openStore({
