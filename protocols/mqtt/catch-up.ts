@@ -26,6 +26,8 @@ export class CatchUp implements Lag {
   /** Next offset to send, per partition that is behind; the first is the one being read. */
   readonly #offsets = new Map<LogSource, number>();
   #followed: Followed | undefined;
+  /** Partitions that could not be read, one after another. */
+  #failures = 0;
   #closed = false;
 
   constructor(session: Session, options: CatchUpOptions) {
@@ -82,6 +84,7 @@ export class CatchUp implements Lag {
   #send(source: LogSource, range: RecordRange): void {
     const fromOffset = this.#offsets.get(source);
     if (fromOffset === undefined) return;
+    this.#failures = 0;
     const reader = this.#reader;
     const end = source.position;
     reader.open(range);
@@ -162,9 +165,14 @@ export class CatchUp implements Lag {
     this.#offsets.set(source, Math.max(toOffset, this.#offsets.get(source) ?? 0));
   }
 
+  /** One that cannot be read does not keep the others waiting; when all cannot, the follower tries again in a while. */
   #fail(source: LogSource, refusal: string): void {
-    if (refusal !== 'unknown-topic') return;
-    this.#offsets.delete(source);
+    if (refusal === 'unknown-topic') this.#offsets.delete(source);
+    else if (++this.#failures < this.#offsets.size) this.#rotate(source);
+    else {
+      this.#failures = 0;
+      return;
+    }
     this.#stopFollowing();
     this.#followFirst();
   }

@@ -1,7 +1,15 @@
 // Hands over a partition's committed records range by range. It sleeps on the partition's wake-up, so an idle
 // follower costs nothing; it reads the next range when the last one has been dealt with, so a slow one holds one
 // range and no more.
-import type { Clock, Followed, Log, ReadRefusal, RecordRange, Timer } from '../../protocols/port.ts';
+import type {
+  Clock,
+  Followed,
+  Log,
+  ReadRefusal,
+  ReadResult,
+  RecordRange,
+  Timer,
+} from '../../protocols/port.ts';
 import {
   FOLLOW_BYTES,
   FOLLOW_RANGES_PER_TURN,
@@ -71,7 +79,7 @@ export class Follower implements Followed {
   async #run(): Promise<void> {
     const maxBytes = this.#options.maxBytes ?? FOLLOW_BYTES;
     for (let ranges = 1; !this.#closed && this.#hasMore(); ranges++) {
-      const result = await this.#partition.read({ offset: this.#offset, maxBytes, upTo: 'lastStable' });
+      const result = await this.#read(maxBytes);
       if (this.#closed) break;
       if (result.refused === undefined) await this.#handOver(result);
       else if (!this.#skipped(result.refused)) {
@@ -81,6 +89,20 @@ export class Follower implements Followed {
       if (ranges % FOLLOW_RANGES_PER_TURN === 0) await nextTurn();
     }
     this.#running = false;
+  }
+
+  /** A fault that nobody expected is a refusal too: it must not end the process. */
+  async #read(maxBytes: number): Promise<ReadResult> {
+    try {
+      return await this.#partition.read({ offset: this.#offset, maxBytes, upTo: 'lastStable' });
+    } catch (error) {
+      this.#log.error('follower-read-failed', {
+        partition: this.#partition.name,
+        offset: this.#offset,
+        error,
+      });
+      return { refused: 'storage', message: `${this.#partition.name} could not be read` };
+    }
   }
 
   async #handOver(range: RecordRange): Promise<void> {

@@ -80,6 +80,7 @@ export class FakePartition implements Partition {
   /** Why publishing is refused from now on. */
   refusal: Refused | undefined;
   reads = 0;
+  unreadable = false;
   /** Holds up the next read, and that one only. */
   nextReadWaitsFor: Promise<void> | undefined;
   readonly #hub: FakeHub;
@@ -135,6 +136,7 @@ export class FakePartition implements Partition {
     this.nextReadWaitsFor = undefined;
     if (gate !== undefined) await gate;
     if (this.deleted) return { refused: 'unknown-topic', message: 'deleted' };
+    if (this.unreadable) return { refused: 'storage', message: 'a bad sector' };
     if (offset < this.logStartOffset || offset > this.highWatermark) {
       return { refused: 'offset-out-of-range', message: `offset ${offset}` };
     }

@@ -117,6 +117,26 @@ describe('catching up', () => {
     expect(client.payloads).toEqual([...numbers(6).map((payload) => `a${payload}`), 'b in time']);
   });
 
+  it('goes on with the other partitions where one cannot be read [FAULTS 7]', async () => {
+    const on = new Delivering();
+    const client = on.client('slow', { inflightMax: 2 });
+    client.acknowledges = false;
+    on.subscribe(client, '#', { qos: 1 });
+    for (const payload of numbers(6))
+      for (const topic of ['a', 'b', 'c']) on.publish(topic, topic, topic + payload);
+    await settle();
+    for (const topic of ['a', 'c']) on.partition(topic).unreadable = true;
+    client.acknowledges = true;
+    client.acknowledge();
+    for (let round = 0; round < 20; round++) await settle();
+    const ofB = client.payloads.filter((payload) => payload.startsWith('b'));
+    expect(ofB).toEqual(numbers(6).map((payload) => `b${payload}`));
+    const reads = on.partition('a').reads + on.partition('c').reads;
+    await settle();
+    // Not in a circle.
+    expect(on.partition('a').reads + on.partition('c').reads).toBe(reads);
+  });
+
   it('that overtakes the dispatcher leaves to it what it has not sent', async () => {
     const on = new Delivering();
     const client = on.client('slow', { inflightMax: 4 });

@@ -159,16 +159,20 @@ test('retention that overtakes it moves it to the log start, and it says so', as
   expect(range.nextOffset).toBe(8);
 });
 
-test('a failed read is reported, tried again later and later, and then goes on from the same offset', async () => {
+test('a failed read, whatever failed, is reported, tried again later and later, and goes on from the same offset', async () => {
   const fail = () => {
     throw new StorageError('io', 'no');
   };
+  const failUnexpectedly = () => {
+    throw new TypeError('a fault of ours');
+  };
+  const log = new TestLog();
   const asked: number[] = [];
   const succeed = (offset: number) => {
     asked.push(offset);
     return { ...EMPTY_RANGE, nextOffset: offset + 1 };
   };
-  const { partition } = scriptedPartition(0, 4, [succeed, fail, fail, succeed, succeed, succeed]);
+  const { partition } = scriptedPartition(0, 4, [succeed, fail, failUnexpectedly, succeed, succeed, succeed]);
   const delays: number[] = [];
   const errors: string[] = [];
   const clock: Clock = {
@@ -182,11 +186,12 @@ test('a failed read is reported, tried again later and later, and then goes on f
   await new Promise<void>((resolve) => {
     const onRange = (range: RecordRange) => (range.nextOffset === 4 ? resolve() : undefined);
     const options = { fromOffset: 0, onRange, onError: (refusal: string) => errors.push(refusal) };
-    new Follower(partition, options, { clock, log: new TestLog(), onClosed: () => undefined });
+    new Follower(partition, options, { clock, log, onClosed: () => undefined });
   });
   expect({ asked, errors, delays }).toEqual({
     asked: [0, 1, 2, 3],
     errors: ['storage', 'storage'],
     delays: [1000, 2000],
   });
+  expect(log.events('error')).toEqual(['follower-read-failed']);
 });
