@@ -293,7 +293,23 @@ static const uint8_t *ask(Client *client, Writer *request) {
   return answer;
 }
 
-static bool topic_is_ready(Client *client) {
+// Offset behind the last record; -1 = the partition is not served yet.
+static int64_t log_end(Client *client) {
+  uint8_t bytes[512];
+  Writer request = {.bytes = bytes};
+  write_header(&request, API_LIST_OFFSETS, 1);
+  write_u32(&request, UINT32_MAX);
+  write_u32(&request, 1);
+  write_string(&request, topic);
+  write_u32(&request, 1);
+  write_u32(&request, 0);
+  write_u64(&request, UINT64_MAX);  // latest
+  const uint8_t *at = ask(client, &request) + 4 + 4;
+  at += 2 + load_u16(at) + 4 + 4;
+  return load_u16(at) == 0 ? (int64_t)load_u64(at + 2 + 8) : -1;
+}
+
+static bool topic_has_leader(Client *client) {
   uint8_t bytes[512];
   Writer request = {.bytes = bytes};
   write_header(&request, API_METADATA, 5);
@@ -318,26 +334,11 @@ static bool topic_is_ready(Client *client) {
 
 static void await_topic(Client *client) {
   double give_up_at = now_seconds() + STALL_SECONDS;
-  while (!topic_is_ready(client)) {
+  // A leader that is known may not lead yet: it does when it answers.
+  while (!topic_has_leader(client) || log_end(client) < 0) {
     if (now_seconds() > give_up_at) fail("topic %s does not become ready", topic);
     usleep(50000);
   }
-}
-
-static uint64_t log_end(Client *client) {
-  uint8_t bytes[512];
-  Writer request = {.bytes = bytes};
-  write_header(&request, API_LIST_OFFSETS, 1);
-  write_u32(&request, UINT32_MAX);
-  write_u32(&request, 1);
-  write_string(&request, topic);
-  write_u32(&request, 1);
-  write_u32(&request, 0);
-  write_u64(&request, UINT64_MAX);  // latest
-  const uint8_t *at = ask(client, &request) + 4 + 4;
-  at += 2 + load_u16(at) + 4 + 4;
-  if (load_u16(at) != 0) fail("ListOffsets was refused with error %d", (int16_t)load_u16(at));
-  return load_u64(at + 2 + 8);
 }
 
 // ------------------------------------------------------------------------------------------------ loads
@@ -457,7 +458,7 @@ int main(int count, char **arguments) {
   open_clients(connections);
   await_topic(&clients[0]);
   for (long i = 0; i < client_count; i++) clients[i].consumes = fetches || (latency && i == 1);
-  if (latency) clients[1].offset = log_end(&clients[1]);
+  if (latency) clients[1].offset = (uint64_t)log_end(&clients[1]);
 
   Costs start = costs_now((int)broker_pid);
   long done = produces ? run_produce() : fetches ? run_fetch() : once ? run_once() : run_latency();
