@@ -154,6 +154,11 @@ export interface Appended {
   readonly logStartOffset: number;
   /** The hub's time when the batch was appended with `logAppendTime`, else −1. */
   readonly logAppendTimeMs: number;
+  /**
+   * Resolves when the batch is as safe as `acks` asks, or with why it never will be. Appends that share a group
+   * commit get **the same promise object**, so that a connection can answer them together. Never rejects.
+   */
+  readonly acknowledged: Promise<Published | Refused>;
   /** With acks 'written' alone: resolves when readers see the batch, or its flush failed. Never rejects. */
   readonly settled?: Promise<unknown>;
 }
@@ -199,11 +204,11 @@ export interface Partition {
   /**
    * Appends one batch. `fill` is called before `append` returns, once, and must not await; if it throws,
    * nothing is appended and `append` throws the same error. Batches of several calls keep the order of the calls.
-   * The promise resolves as `acks` says: 'flushed' after the flush that covers the batch, 'written' after
-   * the write, 'none' at once. It never rejects. Promises of one group commit resolve in append order.
+   * Offsets are final when it returns. The batch is acknowledged as `acks` says: 'flushed' after the flush that
+   * covers it, 'written' after the write, 'none' at once.
    * An internal topic takes no appends and no publishes (`unknown-topic`): its state is written through its table.
    */
-  append(options: BatchOptions, fill: (writer: RecordWriter) => void): Promise<Appended | Refused>;
+  append(options: BatchOptions, fill: (writer: RecordWriter) => void): Appended | Refused;
 
   /** Offset below the log start or above the bound's end is `offset-out-of-range`; the end itself is an empty range. */
   read(options: ReadOptions): Promise<ReadResult>;

@@ -45,35 +45,53 @@ export const NO_ANSWER = Symbol('no answer');
 export const HANG_UP = Symbol('hang up');
 export type Silence = typeof NO_ANSWER | typeof HANG_UP;
 
-/** A function makes the response when it is written, so that large ones are never held in line as bytes. */
-export type Answer<Response> = Response | (() => Response) | Silence;
+export type Answer<Response> = Response | Silence;
 
 /** The request took effect; the answer comes later, and what the client sends next need not wait for it. */
 export class Later<Response> {
-  readonly answer: Promise<Answer<Response>>;
+  /** When the answer can be written. Requests that have the same promise are answered together. */
+  readonly ready: Promise<unknown>;
+  /** Makes the answer, given what `ready` resolved with, when its turn to be written has come. */
+  readonly answer: (result: unknown) => Answer<Response>;
   /** When what may not overlap can start, if that is after the answer. */
   readonly settled: Promise<unknown>;
   /** Memory that is taken until then and is not counted elsewhere. */
   readonly heldBytes: number;
 
-  constructor(answer: Promise<Answer<Response>>, settled: Promise<unknown> = answer, heldBytes = 0) {
+  private constructor(
+    ready: Promise<unknown>,
+    answer: (result: unknown) => Answer<Response>,
+    settled: Promise<unknown>,
+    heldBytes: number,
+  ) {
+    this.ready = ready;
     this.answer = answer;
     this.settled = settled;
     this.heldBytes = heldBytes;
+  }
+
+  /** @param answer called once, so that what is large is made when it is written and never held in line as bytes. */
+  static of<Response, Result>(
+    ready: Promise<Result>,
+    answer: (result: Result) => Answer<Response>,
+    settled: Promise<unknown> = ready,
+    heldBytes = 0,
+  ): Later<Response> {
+    // What it is called with is what this very promise resolved with.
+    return new Later(ready, answer as (result: unknown) => Answer<Response>, settled, heldBytes);
   }
 }
 
 export type Outcome<Response> = Answer<Response> | Later<Response>;
 
-/** Writes one response frame. */
-export type WriteAnswer = (writer: WireWriter, correlationId: number) => void;
-export type WrittenAnswer = WriteAnswer | Silence;
-export interface WrittenLater {
-  readonly answer: Promise<WrittenAnswer>;
-  readonly settled: Promise<unknown>;
-  readonly heldBytes: number;
+/** Writes one response frame, or says why there is none. `result` is what {@link Later.ready} resolved with. */
+export type WriteAnswer = (writer: WireWriter, correlationId: number, result: unknown) => Silence | undefined;
+
+export interface WrittenOutcome {
+  readonly write: WriteAnswer;
+  /** Undefined: the answer can be written at once. */
+  readonly later: Later<unknown> | undefined;
 }
-export type WrittenOutcome = WrittenAnswer | WrittenLater;
 
 export interface Api {
   readonly key: number;
@@ -92,7 +110,7 @@ export interface Api {
   /** Decodes and handles what follows the header. While a promise is pending nothing else of the connection runs. */
   handle(reader: WireReader, call: Call): WrittenOutcome | Promise<WrittenOutcome>;
   /** Answers a version that is not served; without it the connection is closed. For ApiVersions alone (KIP-35). */
-  readonly answerUnserved: ((call: Call) => WriteAnswer) | undefined;
+  readonly answerUnserved: ((call: Call) => WrittenOutcome) | undefined;
 }
 
 export interface ApiDefinition<Req extends Fields, Res extends Fields> {
@@ -108,25 +126,24 @@ export interface ApiDefinition<Req extends Fields, Res extends Fields> {
     request: StructValue<Req>,
     call: Call,
   ): Outcome<StructInput<Res>> | Promise<Outcome<StructInput<Res>>>;
-  readonly answerUnserved?: (call: Call) => WriteAnswer;
+  readonly answerUnserved?: (call: Call) => WrittenOutcome;
 }
 
 /** Ties a handler to the schemas of its messages; the types end here. */
 export function defineApi<Req extends Fields, Res extends Fields>(definition: ApiDefinition<Req, Res>): Api {
   const { key, name, min, max, request, response } = definition;
 
-  function written(answer: Answer<StructInput<Res>>, version: number): WrittenAnswer {
-    if (isSilence(answer)) return answer;
-    return (writer, correlationId) => {
-      const value = typeof answer === 'function' ? answer() : answer;
-      writeResponseFrame(writer, correlationId, response, version, value);
+  function written(given: Outcome<StructInput<Res>>, version: number): WrittenOutcome {
+    const later = given instanceof Later ? given : undefined;
+    return {
+      later,
+      write(writer, correlationId, result) {
+        const answer = given instanceof Later ? given.answer(result) : given;
+        if (isSilence(answer)) return answer;
+        writeResponseFrame(writer, correlationId, response, version, answer);
+        return undefined;
+      },
     };
-  }
-
-  function outcome(given: Outcome<StructInput<Res>>, version: number): WrittenOutcome {
-    if (!(given instanceof Later)) return written(given, version);
-    const { answer, settled, heldBytes } = given;
-    return { answer: answer.then((late) => written(late, version)), settled, heldBytes };
   }
 
   return {
@@ -138,8 +155,8 @@ export function defineApi<Req extends Fields, Res extends Fields>(definition: Ap
       finishRequestHeader(reader, request, call.version);
       const given = definition.handle(request.read(reader, call.version), call);
       return given instanceof Promise
-        ? given.then((late) => outcome(late, call.version))
-        : outcome(given, call.version);
+        ? given.then((late) => written(late, call.version))
+        : written(given, call.version);
     },
   };
 }

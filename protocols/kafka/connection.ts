@@ -12,8 +12,8 @@ import {
   type Call,
   HANG_UP,
   type KafkaContext,
-  NO_ANSWER,
-  type WrittenAnswer,
+  type Later,
+  type WriteAnswer,
   type WrittenOutcome,
 } from './api.ts';
 import type { ApiIndex } from './api-index.ts';
@@ -39,7 +39,19 @@ export interface ConnectionOptions {
 /** The place of one answer in the line. */
 interface Slot {
   readonly correlationId: number;
-  answer: WrittenAnswer | undefined;
+  /** Undefined until the request has taken effect. */
+  write: WriteAnswer | undefined;
+  isReady: boolean;
+  result: unknown;
+}
+
+/** Requests that took effect and wait for the same promises, as those of one group commit do. */
+interface Waiting {
+  readonly api: Api;
+  readonly ready: Promise<unknown>;
+  readonly settled: Promise<unknown>;
+  readonly slots: Slot[];
+  heldBytes: number;
 }
 
 interface Request {
@@ -60,7 +72,10 @@ export class Connection {
   readonly #slots: Slot[] = [];
   /** APIs with requests that took effect and are not answered, and how many. */
   readonly #pending = new Map<Api, number>();
+  /** The latest that may still get company. */
+  #waiting: Waiting | undefined;
   readonly #hurries = new Set<Hurry>();
+  readonly #onHurry: Call['onHurry'] = (listener) => this.#addHurry(listener);
   /** Decoded as far as its header, and waiting for what came before it. */
   #next: Request | undefined;
   /** What requests that took effect hold until they are answered. */
@@ -192,12 +207,13 @@ export class Connection {
       clientId: header.clientId,
       principal: this.#principal,
       reached: this.#reached,
-      onHurry: (listener) => this.#addHurry(listener),
+      onHurry: this.#onHurry,
     };
   }
 
   #take({ header, api, body }: Request): void {
-    const slot: Slot = { correlationId: header.correlationId, answer: undefined };
+    const { correlationId } = header;
+    const slot: Slot = { correlationId, write: undefined, isReady: false, result: undefined };
     this.#slots.push(slot);
     try {
       const outcome = api.handle(body, this.#call(header));
@@ -220,25 +236,46 @@ export class Connection {
   }
 
   /** The request took effect; its answer is here or will be. */
-  #took(api: Api, slot: Slot, outcome: WrittenOutcome): void {
-    if (typeof outcome !== 'object') {
-      slot.answer = outcome;
+  #took(api: Api, slot: Slot, { write, later }: WrittenOutcome): void {
+    slot.write = write;
+    if (later === undefined) {
+      slot.isReady = true;
       this.#scheduleFlush();
       return;
     }
-    this.#heldBytes += outcome.heldBytes;
+    this.#heldBytes += later.heldBytes;
     this.#pending.set(api, (this.#pending.get(api) ?? 0) + 1);
-    const fail = (error: unknown): void => this.#failWith(error, api.name);
-    void outcome.answer.then((answer) => {
-      slot.answer = answer;
-      this.#scheduleFlush();
-    }, fail);
-    void outcome.settled.then(() => this.#settled(api, outcome.heldBytes), fail);
+    const waiting = this.#waitingFor(api, later);
+    waiting.slots.push(slot);
+    waiting.heldBytes += later.heldBytes;
   }
 
-  #settled(api: Api, heldBytes: number): void {
+  #waitingFor(api: Api, { ready, settled }: Later<unknown>): Waiting {
+    const latest = this.#waiting;
+    if (latest?.ready === ready && latest.settled === settled) return latest;
+    const waiting: Waiting = { api, ready, settled, slots: [], heldBytes: 0 };
+    this.#waiting = waiting;
+    const fail = (error: unknown): void => this.#failWith(error, api.name);
+    ready.then((result) => this.#ready(waiting, result), fail);
+    if (settled !== ready) settled.then(() => this.#settled(waiting), fail);
+    return waiting;
+  }
+
+  #ready(waiting: Waiting, result: unknown): void {
+    if (this.#waiting === waiting) this.#waiting = undefined;
+    for (const slot of waiting.slots) {
+      slot.result = result;
+      slot.isReady = true;
+    }
+    if (waiting.settled === waiting.ready) this.#settled(waiting);
+    else this.#scheduleFlush();
+  }
+
+  #settled(waiting: Waiting): void {
+    if (this.#waiting === waiting) this.#waiting = undefined;
+    const { api, slots, heldBytes } = waiting;
     this.#heldBytes -= heldBytes;
-    const left = (this.#pending.get(api) ?? 0) - 1;
+    const left = (this.#pending.get(api) ?? 0) - slots.length;
     if (left > 0) this.#pending.set(api, left);
     else this.#pending.delete(api);
     // What waits for it is taken in the same tick as the answer is written.
@@ -259,10 +296,12 @@ export class Connection {
     if (this.#isClosed) return;
     const { writer } = this.#options;
     let answered = 0;
+    let isHangingUp = false;
     try {
-      for (const { answer, correlationId } of this.#slots) {
-        if (answer === undefined || answer === HANG_UP) break;
-        if (answer !== NO_ANSWER) answer(writer, correlationId);
+      for (const { write, isReady, correlationId, result } of this.#slots) {
+        if (!isReady || write === undefined) break;
+        isHangingUp = write(writer, correlationId, result) === HANG_UP;
+        if (isHangingUp) break;
         answered++;
       }
     } catch (error) {
@@ -272,7 +311,7 @@ export class Connection {
     }
     this.#slots.splice(0, answered);
     if (writer.length > 0) this.#socket.write(writer.take());
-    if (this.#slots[0]?.answer === HANG_UP) this.#hangUp();
+    if (isHangingUp) this.#hangUp();
     this.#pump();
   }
 

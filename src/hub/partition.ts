@@ -11,6 +11,7 @@ import type {
   ReadRefusal,
   ReadResult,
   RecordWriter,
+  Refusal,
   Refused,
   TimestampedOffset,
   Visibility,
@@ -23,12 +24,12 @@ type Flushed = Promise<StorageError | undefined>;
 
 /** Why there is no log behind the handle, as appends and as reads are answered. */
 interface NoLog {
-  readonly append: Promise<Refused>;
-  readonly refused: ReadRefusal;
+  readonly refused: ReadRefusal & Refusal;
   readonly message: string;
 }
 
 const PUBLISHED: Published = {};
+const ALREADY_PUBLISHED: Promise<Published> = Promise.resolve(PUBLISHED);
 const NO_BYTES = Buffer.alloc(0);
 
 export class HubPartition implements Partition {
@@ -50,9 +51,8 @@ export class HubPartition implements Partition {
   #waking = false;
   #gaps = 0;
 
-  /** What publishers of the open group commit were given, and the flush that it stands for. */
-  #publishedFlush: Flushed | undefined;
-  #published: Promise<Published | Refused> = Promise.resolve(PUBLISHED);
+  readonly #writes = new SharedOutcome();
+  readonly #flushes = new SharedOutcome();
 
   constructor(options: {
     readonly topic: string;
@@ -70,7 +70,7 @@ export class HubPartition implements Partition {
     this.#internal = options.internal;
     this.#clock = options.clock;
     this.#report = options.log;
-    this.#noLog = noLog({ refused: 'not-leader', message: `${this.name} is not open` });
+    this.#noLog = { refused: 'not-leader', message: `${this.name} is not open` };
   }
 
   /** For messages: `topic-3`. */
@@ -85,18 +85,14 @@ export class HubPartition implements Partition {
 
   open(log: PartitionLog): void {
     this.#log = log;
-    if (this.#internal)
-      this.#noLog = noLog({ refused: 'unknown-topic', message: `${this.topic} is the hub's own` });
+    if (this.#internal) this.#noLog = { refused: 'unknown-topic', message: `${this.topic} is the hub's own` };
     else this.#writable = log;
     log.onFlushed = (flushedOffset) => this.#advanceTo(log, flushedOffset);
   }
 
   /** The log could not be opened: appends and reads say so from now on. */
   failToOpen(error: StorageError): void {
-    this.#noLog = noLog({
-      refused: 'storage',
-      message: `${this.name} could not be opened: ${error.message}`,
-    });
+    this.#noLog = { refused: 'storage', message: `${this.name} could not be opened: ${error.message}` };
   }
 
   markDeleted(): void {
@@ -104,7 +100,7 @@ export class HubPartition implements Partition {
     this.#log = undefined;
     this.#writable = undefined;
     this.#deleted = true;
-    this.#noLog = noLog({ refused: 'unknown-topic', message: `topic ${this.topic} was deleted` });
+    this.#noLog = { refused: 'unknown-topic', message: `topic ${this.topic} was deleted` };
     this.#wake();
   }
 
@@ -137,39 +133,37 @@ export class HubPartition implements Partition {
     return this.#log?.segmentCount ?? 0;
   }
 
-  append(options: BatchOptions, fill: (writer: RecordWriter) => void): Promise<Appended | Refused> {
+  append(options: BatchOptions, fill: (writer: RecordWriter) => void): Appended | Refused {
     const log = this.#writable;
-    if (log === undefined) return this.#noLog.append;
+    if (log === undefined) return this.#noLog;
     if (options.byteLengthHint !== undefined && options.byteLengthHint > BATCH_BYTES_MAX) {
       const message = `a batch has at most ${BATCH_BYTES_MAX} bytes, not ${options.byteLengthHint}`;
-      return Promise.resolve({ refused: 'too-large', message });
+      return { refused: 'too-large', message };
     }
     const logAppendTimeMs = options.logAppendTime === true ? this.#clock.now() : -1;
     try {
-      const { baseOffset, written, flushed } = log.append(options, fill);
-      const appended = { baseOffset, logStartOffset: log.logStartOffset, logAppendTimeMs };
-      if (options.acks === 'none') return Promise.resolve(appended);
-      if (options.acks === 'written') {
-        const early = { ...appended, settled: flushed };
-        return written.then((error) => (error === undefined ? early : refusalOf(error)));
+      const append = log.append(options, fill);
+      const { baseOffset } = append;
+      const { logStartOffset } = log;
+      if (options.acks === 'none')
+        return { baseOffset, logStartOffset, logAppendTimeMs, acknowledged: ALREADY_PUBLISHED };
+      if (options.acks === 'flushed') {
+        const acknowledged = this.#flushes.of(append.flushed);
+        return { baseOffset, logStartOffset, logAppendTimeMs, acknowledged };
       }
-      return flushed.then((error) => (error === undefined ? appended : refusalOf(error)));
+      const acknowledged = this.#writes.of(append.written);
+      return { baseOffset, logStartOffset, logAppendTimeMs, acknowledged, settled: append.flushed };
     } catch (error) {
-      return Promise.resolve(refusalOfThrown(error));
+      return refusalOfThrown(error);
     }
   }
 
   /** See {@link Hub.publish}: one promise for each group commit. */
   publish(fill: (writer: RecordWriter) => void): Promise<Published | Refused> {
     const log = this.#writable;
-    if (log === undefined) return this.#noLog.append;
+    if (log === undefined) return Promise.resolve(this.#noLog);
     try {
-      const { flushed } = log.join(fill);
-      if (flushed !== this.#publishedFlush) {
-        this.#publishedFlush = flushed;
-        this.#published = flushed.then(publishedOrRefused);
-      }
-      return this.#published;
+      return this.#flushes.of(log.join(fill).flushed);
     } catch (error) {
       return Promise.resolve(refusalOfThrown(error));
     }
@@ -269,11 +263,19 @@ function endOf(log: PartitionLog, upTo: Visibility): number {
   }
 }
 
-function noLog(reason: {
-  readonly refused: 'not-leader' | 'storage' | 'unknown-topic';
-  readonly message: string;
-}): NoLog {
-  return { append: Promise.resolve(reason), ...reason };
+/** What those who share a group commit are given: one promise, in the port's words. */
+class SharedOutcome {
+  #store: Flushed | undefined;
+  #shared: Promise<Published | Refused> = ALREADY_PUBLISHED;
+
+  /** @param store what the store gave; the same for all of a group. */
+  of(store: Flushed): Promise<Published | Refused> {
+    if (store !== this.#store) {
+      this.#store = store;
+      this.#shared = store.then(publishedOrRefused);
+    }
+    return this.#shared;
+  }
 }
 
 function publishedOrRefused(error: StorageError | undefined): Published | Refused {

@@ -3,7 +3,7 @@
 // header is version 0 in all versions.
 // Left out: features (there is no feature to negotiate).
 
-import { type Api, type Call, defineApi, type KafkaContext, type WriteAnswer } from '../api.ts';
+import { type Api, type Call, defineApi, type KafkaContext, type WrittenOutcome } from '../api.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { ApiVersionsRequest, ApiVersionsResponse } from '../messages/api-versions.ts';
 import { writeResponseFrame } from '../wire/headers.ts';
@@ -32,10 +32,15 @@ function handleApiVersions(request: ApiVersionsRequest, call: Call): ApiVersions
   return respond(call.kafka, ERROR_CODES.NONE);
 }
 
-function answerUnserved({ kafka }: Call): WriteAnswer {
+function answerUnserved({ kafka }: Call): WrittenOutcome {
   const response = respond(kafka, ERROR_CODES.UNSUPPORTED_VERSION);
-  return (writer, correlationId) =>
-    writeResponseFrame(writer, correlationId, ApiVersionsResponse, 0, response);
+  return {
+    later: undefined,
+    write(writer, correlationId) {
+      writeResponseFrame(writer, correlationId, ApiVersionsResponse, 0, response);
+      return undefined;
+    },
+  };
 }
 
 function respond({ apis }: KafkaContext, errorCode: ErrorCode): ApiVersionsResponse {

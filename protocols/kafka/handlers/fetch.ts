@@ -70,10 +70,12 @@ function handleFetch(request: FetchRequest, call: Call): FetchResponse | Later<F
   if (!isLegal) for (const item of items) item.errorCode = ERROR_CODES.INVALID_REQUEST;
   const bytesMax = Math.max(0, Math.min(request.maxBytes, call.kafka.settings.fetchBytesMax));
   const upTo = request.isolationLevel === READ_COMMITTED ? 'lastStable' : 'highWatermark';
-  return new Later(runFetch({ request, call, upTo, bytesMax, items }));
+  const fetch: Fetch = { request, call, upTo, bytesMax, items };
+  return Later.of(runFetch(fetch), () => respond(fetch));
 }
 
-async function runFetch(fetch: Fetch): Promise<() => FetchResponse> {
+/** Resolves when the answer can be made of what was read. */
+async function runFetch(fetch: Fetch): Promise<void> {
   const { request, call, items, upTo } = fetch;
   const bytes = await readItems(fetch);
   const maxWaitMs = Math.min(request.maxWaitMs, call.kafka.settings.fetchMaxWaitMs);
@@ -87,7 +89,6 @@ async function runFetch(fetch: Fetch): Promise<() => FetchResponse> {
     const how = await waitForBytes(call, { watched, missingBytes: minBytes - bytes, maxWaitMs, upTo });
     if (how === 'read') await readItems(fetch);
   }
-  return () => respond(fetch);
 }
 
 /** One per partition, in order, those at fault at the end; the last of a partition named twice counts. */

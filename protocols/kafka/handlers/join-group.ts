@@ -31,7 +31,7 @@ function handleJoinGroup(
   if (!allows(call, 'read', 'group', groupId))
     return refused(call, ERROR_CODES.GROUP_AUTHORIZATION_FAILED, memberId);
   const answer = call.kafka.groups.join(groupId, joinRequestOf(request, call));
-  return new Later(answer.then((joined) => responseOf(call, joined)));
+  return Later.of(answer, (joined) => responseOf(call, joined));
 }
 
 function joinRequestOf(request: JoinGroupRequest, call: Call): JoinRequest {

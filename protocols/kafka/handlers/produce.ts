@@ -6,8 +6,18 @@
 // place in line until its records are flushed, so that what the client asks next sees them.
 // Left out: transactions (INVALID_TXN_STATE), `timeoutMs` (a write either gets done or fails by the store's own watchdog).
 
-import type { Acks, Appended, Partition, Refused, TopicConfig, TopicView } from '../../port.ts';
-import { allows, type Call, defineApi, HANG_UP, Later, NO_ANSWER, type Silence } from '../api.ts';
+import assert from 'node:assert/strict';
+import type { Acks, Appended, Partition, Published, Refused, TopicConfig, TopicView } from '../../port.ts';
+import {
+  allows,
+  type Call,
+  defineApi,
+  HANG_UP,
+  Later,
+  NO_ANSWER,
+  type Outcome,
+  type Silence,
+} from '../api.ts';
 import { APPEND_ERROR_CODES, ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { recordsCode } from '../failures.ts';
 import { ProduceRequest, ProduceResponse } from '../messages/produce.ts';
@@ -42,11 +52,17 @@ const ZSTD_VERSION_MIN = 7;
 type PartitionData = ProduceRequest['topicData'][number]['partitionData'][number];
 type PartitionAnswer = ProduceResponse['responses'][number]['partitionResponses'][number];
 
-/** One partition of the request, and its answer once there is one. */
+type Acknowledgement = Published | Refused;
+
+/** One partition of the request. Once it was taken it has an answer, or what was appended until that is acknowledged. */
 interface Item {
   readonly topic: string;
   readonly data: PartitionData;
-  answer: PartitionAnswer | Promise<PartitionAnswer> | undefined;
+  answer: PartitionAnswer | undefined;
+  appended: Appended | undefined;
+  logAppendTimeMs: number;
+  /** Which of the request's acknowledgements is its own. */
+  acknowledgement: number;
 }
 
 /** An item that may be appended once its records are decompressed. */
@@ -65,6 +81,8 @@ interface Produce {
   readonly items: readonly Item[];
   /** Undefined = not a legal value. */
   readonly acks: Acks | undefined;
+  /** Of what was appended, in order; neighbours that share a group commit have one together. */
+  readonly acknowledgements: Promise<Acknowledgement>[];
   /** With acks=1: when records that are acknowledged are seen. */
   readonly settling: Promise<unknown>[];
   appendedBytes: number;
@@ -84,15 +102,19 @@ export const produce = defineApi({
 function handleProduce(
   request: ProduceRequest,
   call: Call,
-): Later<ProduceResponse> | Promise<Later<ProduceResponse>> {
+): Outcome<ProduceResponse> | Promise<Outcome<ProduceResponse>> {
   const items: Item[] = [];
   for (const { name, partitionData } of request.topicData) {
-    for (const data of partitionData) items.push({ topic: name, data, answer: undefined });
+    for (const data of partitionData) items.push(itemOf(name, data));
   }
   const acks = ACKS.get(request.acks);
-  const work: Produce = { request, call, items, acks, settling: [], appendedBytes: 0 };
+  const work: Produce = { request, call, items, acks, acknowledgements: [], settling: [], appendedBytes: 0 };
   const taken = takeItems(work, 0);
-  return taken === undefined ? answerLater(work) : taken.then(() => answerLater(work));
+  return taken === undefined ? outcomeOf(work) : taken.then(() => outcomeOf(work));
+}
+
+function itemOf(topic: string, data: PartitionData): Item {
+  return { topic, data, answer: undefined, appended: undefined, logAppendTimeMs: -1, acknowledgement: -1 };
 }
 
 /** In order. A promise while something is decompressed on the thread pool, or too much waits for the disk. */
@@ -107,7 +129,7 @@ function takeItems(work: Produce, from: number): Promise<void> | undefined {
 function takeItem(work: Produce, item: Item): Promise<void> | undefined {
   const { hub, settings } = work.call.kafka;
   const topic = hub.topics.get(item.topic);
-  const partition = hub.topics.partition(item.topic, item.data.index);
+  const partition = topic?.partitions[item.data.index];
   const fault = itemFault(work, item, topic, partition);
   if (fault !== ERROR_CODES.NONE || topic === undefined || partition === undefined) {
     item.answer = refused(item, fault, null);
@@ -158,8 +180,21 @@ function append({ work, item, config, partition, batch }: CheckedItem, section: 
   };
   const options = batchOptionsOf(batch, section, work.acks ?? 'flushed', isLogAppendTime);
   const appended = partition.append(options, (writer) => writeRecords(writer, batch, section, writeOptions));
+  if (appended.refused !== undefined) {
+    item.answer = refused(item, APPEND_ERROR_CODES[appended.refused], appended.message);
+    return;
+  }
   work.appendedBytes += section.length;
-  item.answer = appended.then((result) => answerOf(work, item, result, logAppendTimeMs));
+  item.appended = appended;
+  item.logAppendTimeMs = logAppendTimeMs;
+  item.acknowledgement = pushUnlessLast(work.acknowledgements, appended.acknowledged);
+  if (appended.settled !== undefined) pushUnlessLast(work.settling, appended.settled);
+}
+
+/** Returns the index of `value`. */
+function pushUnlessLast<T>(values: T[], value: T): number {
+  if (values.length === 0 || values[values.length - 1] !== value) values.push(value);
+  return values.length - 1;
 }
 
 /** Without a transactional id nobody may write in a transaction (KIP-98). Said before anything else is looked at. */
@@ -169,24 +204,23 @@ function saysTransactional(records: Buffer | null): boolean {
 }
 
 async function whenDone(work: Produce): Promise<void> {
-  await Promise.all(work.items.map(({ answer }) => answer));
+  await Promise.all(work.acknowledgements);
   work.appendedBytes = 0;
 }
 
-function answerLater(work: Produce): Later<ProduceResponse> {
-  const answer = respond(work);
-  return new Later(answer, work.acks === 'written' ? settled(work, answer) : answer, work.appendedBytes);
+/** Requests that share one group commit, as pipelined ones mostly do, have one promise together. */
+function outcomeOf(work: Produce): Outcome<ProduceResponse> {
+  const { acknowledgements, settling, appendedBytes } = work;
+  const [first] = acknowledgements;
+  if (first === undefined) return respond(work, []);
+  const settled = settling.length > 1 ? Promise.all(settling) : settling[0];
+  return acknowledgements.length === 1
+    ? Later.of(first, (only) => respond(work, [only]), settled, appendedBytes)
+    : Later.of(Promise.all(acknowledgements), (all) => respond(work, all), settled, appendedBytes);
 }
 
-async function settled(work: Produce, answer: Promise<unknown>): Promise<void> {
-  await answer;
-  await Promise.all(work.settling);
-}
-
-async function respond(work: Produce): Promise<ProduceResponse | Silence> {
-  const answers: PartitionAnswer[] = [];
-  // Every item was taken, and so has an answer or the promise of one; those of one flush resolve together.
-  for (const { answer } of work.items) answers.push(await (answer as NonNullable<typeof answer>));
+function respond(work: Produce, acknowledgements: readonly Acknowledgement[]): ProduceResponse | Silence {
+  const answers = work.items.map((item) => answerOf(item, acknowledgements));
   if (work.request.acks === 0)
     return answers.some(({ errorCode }) => errorCode !== ERROR_CODES.NONE) ? HANG_UP : NO_ANSWER;
   let next = 0;
@@ -199,23 +233,19 @@ async function respond(work: Produce): Promise<ProduceResponse | Silence> {
   return { responses };
 }
 
-function answerOf(
-  work: Produce,
-  { data }: Item,
-  result: Appended | Refused,
-  logAppendTimeMs: number,
-): PartitionAnswer {
-  if (result.refused === undefined) {
-    const { baseOffset, logStartOffset } = result;
-    if (result.settled !== undefined) work.settling.push(result.settled);
-    return { index: data.index, errorCode: ERROR_CODES.NONE, baseOffset, logAppendTimeMs, logStartOffset };
-  }
-  return {
-    index: data.index,
-    errorCode: APPEND_ERROR_CODES[result.refused],
-    baseOffset: -1,
-    errorMessage: result.message,
-  };
+function answerOf(item: Item, acknowledgements: readonly Acknowledgement[]): PartitionAnswer {
+  const { appended, answer, logAppendTimeMs } = item;
+  if (answer !== undefined) return answer;
+  const acknowledgement = acknowledgements[item.acknowledgement];
+  // Every item was taken, and an append has its acknowledgement among those waited for.
+  assert(
+    appended !== undefined && acknowledgement !== undefined,
+    `${item.topic} was taken and has no answer`,
+  );
+  if (acknowledgement.refused !== undefined)
+    return refused(item, APPEND_ERROR_CODES[acknowledgement.refused], acknowledgement.message);
+  const { baseOffset, logStartOffset } = appended;
+  return { index: item.data.index, errorCode: ERROR_CODES.NONE, baseOffset, logAppendTimeMs, logStartOffset };
 }
 
 function failItem(work: Produce, item: Item, error: unknown): void {

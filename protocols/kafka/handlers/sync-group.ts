@@ -29,7 +29,7 @@ function handleSyncGroup(
   );
   const generation = request.generationId;
   const member = { memberId, groupInstanceId, generation, protocolType, protocolName, assignments };
-  return new Later(call.kafka.groups.sync(groupId, member));
+  return Later.of(call.kafka.groups.sync(groupId, member), (answer) => answer);
 }
 
 function refused(errorCode: ErrorCode): SyncGroupResponse {

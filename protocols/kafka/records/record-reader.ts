@@ -11,9 +11,10 @@ import { invalidRecord } from './errors.ts';
 /** Seven numbers of at least one byte each. */
 const RECORD_BYTES_MIN = 7;
 const HEADER_BYTES_MIN = 2;
+const NO_BYTES: Buffer = Buffer.alloc(0);
 
 export class RecordReader {
-  #bytes: Buffer = Buffer.alloc(0);
+  #bytes: Buffer = NO_BYTES;
   #at = 0;
   #end = 0;
   #recordEnd = 0;

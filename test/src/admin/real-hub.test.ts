@@ -36,12 +36,13 @@ afterAll(async () => {
 async function append(topic: string, partition: number, timestampsMs: readonly number[]): Promise<void> {
   const handle = broker.hub.topics.partition(topic, partition)!;
   const value = Buffer.from('value');
-  await handle.append({ acks: 'flushed' }, (writer) => {
+  const appended = handle.append({ acks: 'flushed' }, (writer) => {
     for (const timestampMs of timestampsMs) {
       writer.startRecord(timestampMs, value, -1, -1, 0);
       writer.endRecord(value, 0, value.length, null);
     }
   });
+  expect(appended.refused ?? (await appended.acknowledged).refused).toBeUndefined();
 }
 
 async function offsets(topic: string, at: string, partition = 0): Promise<unknown> {

@@ -104,10 +104,13 @@ export function writeText(writer: RecordWriter, text: string): void {
 }
 
 /** One batch of texts, flushed. */
-export function append(partition: Partition, ...texts: string[]): Promise<Appended | Refused> {
-  return partition.append({ acks: 'flushed' }, (writer) => {
+export async function append(partition: Partition, ...texts: string[]): Promise<Appended | Refused> {
+  const appended = partition.append({ acks: 'flushed' }, (writer) => {
     for (const text of texts) writeText(writer, text);
   });
+  if (appended.refused !== undefined) return appended;
+  const outcome = await appended.acknowledged;
+  return outcome.refused === undefined ? appended : outcome;
 }
 
 export function textsOf(hub: LocalHub, range: RecordRange): string[] {

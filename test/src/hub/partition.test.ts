@@ -19,6 +19,11 @@ function baseOffsetOf(result: Appended | Refused): number {
   return result.baseOffset;
 }
 
+function acknowledgedOf(result: Appended | Refused): Appended['acknowledged'] {
+  if (result.refused !== undefined) throw new Error(`${result.refused}: ${result.message}`);
+  return result.acknowledged;
+}
+
 test('what is appended is read, after a clean stop and after a kill', async () => {
   const directory = temporaryDirectory();
   const first = await openTestHub(directory);
@@ -118,20 +123,29 @@ test('what fill throws is thrown, and nothing is appended', async () => {
 test('an append answers as its acks ask, with its offset', async () => {
   const { hub } = await openTestHub(temporaryDirectory());
   const partition = await createPartition(hub, 't');
-  const results = await Promise.all(
-    (['none', 'written', 'flushed'] as const).map((acks) =>
-      partition.append({ acks }, (writer) => writeText(writer, acks)),
-    ),
+  const results = (['none', 'written', 'flushed'] as const).map((acks) =>
+    partition.append({ acks }, (writer) => writeText(writer, acks)),
   );
   expect(results.map(baseOffsetOf)).toEqual([0, 1, 2]);
+  expect(await Promise.all(results.map(acknowledgedOf))).toEqual([{}, {}, {}]);
   expect(await readTexts(hub, partition)).toEqual(['none', 'written', 'flushed']);
+});
+
+test.each(['written', 'flushed'] as const)('appends %s in one tick share their promise', async (acks) => {
+  const { hub } = await openTestHub(temporaryDirectory());
+  const partition = await createPartition(hub, 't');
+  const appended = (text: string) => partition.append({ acks }, (writer) => writeText(writer, text));
+  const shared = ['a', 'b', 'c'].map((text) => acknowledgedOf(appended(text)));
+  expect(new Set(shared).size).toBe(1);
+  expect(await shared[0]).toEqual({});
+  expect(acknowledgedOf(appended('d'))).not.toBe(shared[0]);
 });
 
 test('an append for another leader epoch is refused', async () => {
   const { hub } = await openTestHub(temporaryDirectory());
   const first = await createPartition(hub, 't');
   const options = { acks: 'flushed', leaderEpoch: first.leaderEpoch + 1 } as const;
-  const result = await first.append(options, (writer) => writeText(writer, 'a'));
+  const result = first.append(options, (writer) => writeText(writer, 'a'));
   expect(result).toMatchObject({ refused: 'unknown-epoch' });
 });
 
@@ -179,12 +193,13 @@ test('offsets are found by time, below the bound', async () => {
   const { partitions } = await createTopic(hub, 't');
   const partition = partitions[0]!;
   const value = Buffer.from('x');
-  await partition.append({ acks: 'flushed' }, (writer) => {
+  const appended = partition.append({ acks: 'flushed' }, (writer) => {
     for (const timestampMs of [1000, 3000, 2000]) {
       writer.startRecord(timestampMs, value, -1, -1, 0);
       writer.endRecord(value, 0, 1, null);
     }
   });
+  await acknowledgedOf(appended);
   expect(await partition.offsetForTime(1500, 'highWatermark')).toMatchObject({
     offset: 1,
     timestampMs: 3000,
