@@ -31,7 +31,8 @@ const kafka: Peer = {
   },
   async start() {
     const script = process.env['POLYLOG_KAFKA_PEER'] ?? '';
-    const port = await freePort();
+    // It takes the next port as well, for its controller.
+    const port = await freePortPair();
     // The script leaves the broker behind with its output closed only when the broker ends: it is not waited for.
     const starter = new Child('bash', [script, 'start', `${port}`, 'log.flush.interval.messages=1'], {
       timeoutMs: 600_000,
@@ -92,15 +93,29 @@ async function stopped(child: Child): Promise<void> {
 }
 
 /** A port that was free a moment ago, for programs that cannot be told to take any. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+async function freePort(): Promise<number> {
+  const port = await portTaken(0);
+  if (port === undefined) throw new Error('no port is free');
+  return port;
+}
+
+/** Below the range that the system hands out: the second one is to be free when the program comes to it. */
+async function freePortPair(): Promise<number> {
+  for (let port = 20_000; port < 30_000; port += 2) {
+    const both = [await portTaken(port), await portTaken(port + 1)];
+    if (!both.includes(undefined)) return port;
+  }
+  throw new Error('no two ports are free');
+}
+
+/** The port, taken and let go again; undefined when it is not free. 0 = any. */
+function portTaken(port: number): Promise<number | undefined> {
+  return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
+    server.once('error', () => resolve(undefined));
+    server.listen(port, '127.0.0.1', () => {
       const address = server.address();
-      server.close(() =>
-        address !== null && typeof address === 'object' ? resolve(address.port) : reject(),
-      );
+      server.close(() => resolve(address !== null && typeof address === 'object' ? address.port : undefined));
     });
   });
 }
