@@ -20,6 +20,7 @@ import {
   portComplaints,
   readmeComplaints,
   resolveImport,
+  scriptComplaints,
   skippedTestComplaints,
   sleepComplaints,
   topLevelComplaints,
@@ -56,6 +57,7 @@ describe('the repository', () => {
     ['every folder has its README, and every file stands in it', readmeComplaints],
     ['links in documents lead somewhere', linkComplaints],
     ['packages are declared, and the README says why', dependencyComplaints],
+    ['no script is a hook, which npm would skip', scriptComplaints],
     ['no place of one machine or network is named', placeComplaints],
     ['no test is left out silently', skippedTestComplaints],
     ['no test sleeps', sleepComplaints],
@@ -224,6 +226,7 @@ describe('each rule can fail', () => {
       },
       0,
     ],
+    ['a hook', scriptComplaints, { 'package.json': '{"scripts":{"prestart":"a","start":"b"}}' }, 1],
     [
       'a test singled out',
       skippedTestComplaints,

@@ -305,6 +305,15 @@ export function dependencyComplaints(files: readonly SourceFile[]): string[] {
   return complaints;
 }
 
+/** `.npmrc` says `ignore-scripts`, so that no package runs code when it is installed; npm then skips our hooks as well. */
+export function scriptComplaints(files: readonly SourceFile[]): string[] {
+  const text = files.find(({ path }) => path === 'package.json')?.text ?? '{}';
+  const { scripts = {} } = JSON.parse(text) as { scripts?: Record<string, string> };
+  return Object.keys(scripts)
+    .filter((name) => /^(?:pre|post)./.test(name))
+    .map((name) => `package.json has the script ${name}, which npm does not run here`);
+}
+
 // --------------------------------------------------------------------------------------------- tests
 
 /** Nothing is left out of a run without saying why in its title; nothing is singled out. */
