@@ -40,6 +40,17 @@ describe('signals', () => {
     expect([exits, events]).toEqual([[1], ['stopped-at-once']]);
   });
 
+  it('the echo of the first is not the second, but the same one later is', () => {
+    const { source, exits } = listen();
+    source.emit('SIGINT', 'SIGINT');
+    vi.advanceTimersByTime(50);
+    source.emit('SIGINT', 'SIGINT');
+    expect(exits).toEqual([]);
+    vi.advanceTimersByTime(1_000);
+    source.emit('SIGINT', 'SIGINT');
+    expect(exits).toEqual([1]);
+  });
+
   it('a stop that hangs ends before 5 s', () => {
     const { source, exits, events } = listen();
     source.emit('SIGINT', 'SIGINT');
