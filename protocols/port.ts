@@ -99,13 +99,18 @@ export interface RecordCursor {
   reset(range: RecordRange): void;
 }
 
-/** Whole batches, in offset order. The bytes stay as they are for as long as the range is referenced. */
+/** Whole batches, in offset order. The bytes stay as they are until `release` is called. */
 export interface RecordRange {
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
   /** Where to read on: one past the last offset that the last batch covers; the offset asked for if empty. */
   readonly nextOffset: number;
+  /**
+   * Says that neither `bytes` nor any view of it is looked at any more, so that the memory can be used again. Worth
+   * calling by who has copied what it wants: fresh memory costs more than what is done with it. Nobody has to.
+   */
+  release?(): void;
 }
 
 // ------------------------------------------------------------------------------------------ partitions

@@ -30,13 +30,15 @@ import {
 } from './frame.ts';
 import { Prefix } from './message-pack.ts';
 
-/** Whole batches in offset order. The bytes stay as they are for as long as the range is referenced. */
+/** Whole batches in offset order. The bytes stay as they are until `release` is called, which nobody has to. */
 export interface RecordRange {
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
   /** Where to read on: one past the last offset that the last batch covers; the offset asked for if empty. */
   readonly nextOffset: number;
+  /** Says that neither `bytes` nor any view of it is looked at any more, so that the memory can be used again. */
+  release?(): void;
 }
 
 /** array(4), flags, int64, nil, array(0). */

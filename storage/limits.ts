@@ -47,3 +47,12 @@ export const BATCH_ROOM_BYTES = 1024;
 
 /** Small files that are written at once behind everybody's back: they must not fill libuv's four threads. */
 export const SMALL_WRITES_MAX = 2;
+
+/** Buffers of 16 KiB (CHUNK_BYTES_MIN) … */
+export const POOLED_BUFFER_BYTES_MIN = CHUNK_BYTES_MIN;
+
+/** … to 4 MiB are used again. */
+export const POOLED_BUFFER_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Free buffers kept for that. */
+export const POOL_BYTES_MAX = 32 * 1024 * 1024;

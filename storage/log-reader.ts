@@ -4,6 +4,7 @@
 
 import type { RecordRange } from './batch-cursor.ts';
 import { BatchScan } from './batch-scan.ts';
+import type { BufferPool } from './buffer-pool.ts';
 import { StorageError, storageErrorOf } from './errors.ts';
 import type { OpenFile } from './file-system.ts';
 import {
@@ -21,12 +22,13 @@ import type { OpenFiles } from './open-files.ts';
 import { ReadEnds } from './read-ends.ts';
 import type { Segment, SegmentList } from './segment.ts';
 import type { IndexEntry } from './segment-index.ts';
-import type { PartitionTail } from './tail-cache.ts';
+import { ChunkRange, type PartitionTail } from './tail-cache.ts';
 
 export interface LogReaderOptions {
   readonly segments: SegmentList;
   readonly tail: PartitionTail;
   readonly files: OpenFiles;
+  readonly pool: BufferPool;
   readonly index: OffsetIndex;
   /** An index entry led nowhere (`wrong`), or there is none where there should be. */
   onIndexUnfit(segment: Segment, wrong: boolean): void;
@@ -73,7 +75,7 @@ export class LogReader {
       nextOffset = lastOffset + 1;
     }
     if (at > start) this.#ends.put(nextOffset, segment, chunk.filePosition + at);
-    return { bytes: chunk.bytes, start, end: at, nextOffset };
+    return new ChunkRange(chunk, start, at, nextOffset);
   }
 
   /** From the files. @throws StorageError corrupt, io */
@@ -169,13 +171,17 @@ export class LogReader {
     maxBytes: number,
     bound: number,
   ): Promise<RecordRange> {
+    const { pool } = this.#options;
     const available = segment.flushedBytes - position;
     let length = Math.min(Math.max(maxBytes, READ_BYTES_MIN), available);
-    let bytes = await readBytes(file, position, length);
+    let bytes = pool.take(length);
+    await readBytes(file, bytes, length, position);
     let view = viewOf(bytes);
     if (length >= BATCH_FRAME_BYTES && looksLikeBatch(view, 0) && batchByteLengthAt(view, 0) > length) {
       length = Math.min(batchByteLengthAt(view, 0), available);
-      bytes = await readBytes(file, position, length);
+      pool.giveBack(bytes);
+      bytes = pool.take(length);
+      await readBytes(file, bytes, length, position);
       view = viewOf(bytes);
     }
     let end = 0;
@@ -192,7 +198,7 @@ export class LogReader {
       nextOffset = lastOffset + 1;
     }
     if (end > 0) this.#ends.put(nextOffset, segment, position + end);
-    return { bytes, start: 0, end, nextOffset };
+    return new FileRange(pool, bytes, end, nextOffset);
   }
 
   #corrupt(segment: Segment, position: number, verdict: 'short' | 'bad' | 'newer'): StorageError {
@@ -209,9 +215,28 @@ export function emptyRange(offset: number): RecordRange {
 
 const NO_BYTES = Buffer.alloc(0);
 
-async function readBytes(file: OpenFile, position: number, length: number): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafeSlow(length);
-  const count = await file.read(bytes, 0, length, position);
+/** Bytes of a file, read for one reader. */
+class FileRange implements RecordRange {
+  readonly bytes: Buffer;
+  readonly start = 0;
+  readonly end: number;
+  readonly nextOffset: number;
+  #pool: BufferPool | undefined;
+
+  constructor(pool: BufferPool, bytes: Buffer, end: number, nextOffset: number) {
+    this.bytes = bytes;
+    this.end = end;
+    this.nextOffset = nextOffset;
+    this.#pool = pool;
+  }
+
+  release(): void {
+    this.#pool?.giveBack(this.bytes);
+    this.#pool = undefined;
+  }
+}
+
+async function readBytes(file: OpenFile, into: Buffer, length: number, position: number): Promise<void> {
+  const count = await file.read(into, 0, length, position);
   if (count < length) throw new Error(`the file ends at ${position + count}, before ${position + length}`);
-  return bytes;
 }

@@ -1,5 +1,6 @@
 // Partitions by name: open, create, delete, close. Opens the data directory and owns what its partitions share.
 import { dirname, join } from 'node:path';
+import { BufferPool } from './buffer-pool.ts';
 import { CommitScheduler } from './committer.ts';
 import { identify, type NodeIdentity, prepareDirectory, writeIdentity } from './data-directory.ts';
 import type { Clock, Log, Random } from './environment.ts';
@@ -7,7 +8,7 @@ import { assert, errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
 import { INDEX_DIRECTORY, partitionDirectory } from './file-names.ts';
 import { type FileSystem, nodeFileSystem } from './file-system.ts';
 import { type IndexDatabase, openLevelIndex } from './index-database.ts';
-import { OPEN_FILES_MAX, SCANS_MAX, SMALL_WRITES_MAX } from './limits.ts';
+import { OPEN_FILES_MAX, POOL_BYTES_MAX, SCANS_MAX, SMALL_WRITES_MAX } from './limits.ts';
 import { OpenFiles } from './open-files.ts';
 import { PartitionLog } from './partition-log.ts';
 import { highestEpochOnDisk, type LogFailure, recoverLog } from './recovery.ts';
@@ -63,6 +64,7 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
       log.warn('index.damaged', { directory, error }),
     ));
   try {
+    const pool = new BufferPool(POOL_BYTES_MAX);
     const identity = await identify(fileSystem, directory, options.nodeId, options.random);
     const topics = new TopicDirectories(fileSystem, directory, log);
     await topics.open();
@@ -70,7 +72,8 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
       fileSystem,
       index,
       files: new OpenFiles(fileSystem, OPEN_FILES_MAX),
-      cache: new TailCache(options.tailCacheBytes ?? DEFAULT_TAIL_CACHE_BYTES),
+      cache: new TailCache(options.tailCacheBytes ?? DEFAULT_TAIL_CACHE_BYTES, pool),
+      pool,
       scheduler: new CommitScheduler(),
       scans: new Gate(SCANS_MAX),
       smallWrites: new Gate(SMALL_WRITES_MAX),

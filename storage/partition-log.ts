@@ -78,6 +78,7 @@ export class PartitionLog {
       segments: this.#segments,
       tail: this.#tail,
       files: parts.files,
+      pool: parts.pool,
       index: this.#index,
       onIndexUnfit: (segment, wrong) => this.#mendIndex(segment, wrong),
       onCorrupt: (error) => this.#foundCorrupt(error),

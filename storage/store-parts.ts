@@ -1,4 +1,5 @@
 // What every partition of a store shares, and the gate that keeps scans from taking all memory at once.
+import type { BufferPool } from './buffer-pool.ts';
 import type { CommitScheduler } from './committer.ts';
 import type { Clock, Log } from './environment.ts';
 import type { FileSystem } from './file-system.ts';
@@ -10,6 +11,7 @@ export interface StoreParts {
   readonly fileSystem: FileSystem;
   readonly files: OpenFiles;
   readonly cache: TailCache;
+  readonly pool: BufferPool;
   readonly scheduler: CommitScheduler;
   readonly index: IndexDatabase;
   /** Recovery and indexing pass it, few at a time: each holds a large buffer. */

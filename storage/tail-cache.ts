@@ -5,8 +5,10 @@
 //   0 ······ flushed ······ written ······ filled ······ (open batch) ······ capacity
 //   on disk      given to the system   dirty      invisible
 //
-// Bytes below `filled` never change again, so a reader may keep them for as long as it likes: an evicted chunk is
-// forgotten, never reused.
+// Bytes below `filled` do not change, so a reader may keep them for as long as it likes. The memory of an evicted chunk
+// is used again only if every reader that ever got a range of it has released that.
+import type { RecordRange } from './batch-cursor.ts';
+import type { BufferPool } from './buffer-pool.ts';
 import { viewOf } from './frame.ts';
 import { CHUNK_BYTES_MAX, CHUNK_BYTES_MIN } from './limits.ts';
 import type { Segment } from './segment.ts';
@@ -29,12 +31,13 @@ export class Chunk {
   flushed = 0;
   /** Whether a batch is being encoded in it. */
   open = false;
+  /** Ranges that were given out and not released. */
+  leases = 0;
   readonly #owner: ChunkOwner;
 
-  constructor(capacityBytes: number, owner: ChunkOwner) {
-    // Not from node's pool and not zeroed: only what has been encoded is ever shown.
-    this.bytes = Buffer.allocUnsafeSlow(capacityBytes);
-    this.view = viewOf(this.bytes);
+  constructor(bytes: Buffer, owner: ChunkOwner) {
+    this.bytes = bytes;
+    this.view = viewOf(bytes);
     this.#owner = owner;
   }
 
@@ -48,6 +51,30 @@ export class Chunk {
   }
 }
 
+/** A part of a chunk, given to a reader. */
+export class ChunkRange implements RecordRange {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+  readonly nextOffset: number;
+  #chunk: Chunk | undefined;
+
+  constructor(chunk: Chunk, start: number, end: number, nextOffset: number) {
+    this.bytes = chunk.bytes;
+    this.start = start;
+    this.end = end;
+    this.nextOffset = nextOffset;
+    this.#chunk = chunk;
+    chunk.leases++;
+  }
+
+  release(): void {
+    if (this.#chunk === undefined) return;
+    this.#chunk.leases--;
+    this.#chunk = undefined;
+  }
+}
+
 export interface ChunkOwner {
   forget(chunk: Chunk): void;
 }
@@ -55,11 +82,18 @@ export interface ChunkOwner {
 /** The chunks of all partitions, oldest first, and their bound. */
 export class TailCache {
   readonly #bytesMax: number;
+  readonly #pool: BufferPool;
   readonly #chunks = new Set<Chunk>();
   #bytes = 0;
 
-  constructor(bytesMax: number) {
+  constructor(bytesMax: number, pool: BufferPool) {
     this.#bytesMax = bytesMax;
+    this.#pool = pool;
+  }
+
+  newChunk(roomBytes: number, owner: ChunkOwner): Chunk {
+    // Whatever is in the buffer, only what has been encoded is ever shown.
+    return new Chunk(this.#pool.take(roomBytes), owner);
   }
 
   add(chunk: Chunk): void {
@@ -68,8 +102,12 @@ export class TailCache {
     this.trim();
   }
 
+  /** Its owner has forgotten the chunk. */
   remove(chunk: Chunk): void {
-    if (this.#chunks.delete(chunk)) this.#bytes -= chunk.bytes.length;
+    if (!this.#chunks.delete(chunk)) return;
+    this.#bytes -= chunk.bytes.length;
+    // A chunk that may not be evicted may be on its way to the disk.
+    if (chunk.evictable && chunk.leases === 0) this.#pool.giveBack(chunk.bytes);
   }
 
   /** Evicts down to the bound; chunks that may not go are passed over and tried again next time. */
@@ -77,8 +115,8 @@ export class TailCache {
     if (this.#bytes <= this.#bytesMax) return;
     for (const chunk of this.#chunks) {
       if (!chunk.evictable) continue;
-      this.remove(chunk);
       chunk.evict();
+      this.remove(chunk);
       if (this.#bytes <= this.#bytesMax) return;
     }
   }
@@ -107,7 +145,7 @@ export class PartitionTail implements ChunkOwner {
   next(roomBytes: number): Chunk {
     const newest = this.#chunks.at(-1);
     const doubled = newest === undefined ? CHUNK_BYTES_MIN : 2 * newest.bytes.length;
-    const chunk = new Chunk(Math.max(Math.min(doubled, CHUNK_BYTES_MAX), roomBytes), this);
+    const chunk = this.#cache.newChunk(Math.max(Math.min(doubled, CHUNK_BYTES_MAX), roomBytes), this);
     if (newest !== undefined && newest.filled === 0) {
       this.#chunks.pop();
       this.#cache.remove(newest);

@@ -84,6 +84,7 @@ export class TimeLookup {
         if (cursor.batchMaxTimestampMs < timestampMs) continue;
         while (cursor.nextRecord()) {
           if (cursor.timestampMs < timestampMs || cursor.offset < from) continue;
+          range.release?.();
           return {
             offset: cursor.offset,
             timestampMs: cursor.timestampMs,
@@ -91,6 +92,7 @@ export class TimeLookup {
           };
         }
       }
+      range.release?.();
       offset = range.nextOffset;
     }
     return undefined;
@@ -126,6 +128,7 @@ export class TimeLookup {
           }
         }
       }
+      range.release?.();
       start = range.nextOffset;
     }
     return maxTimestampMs;

@@ -15,7 +15,7 @@ const RECORDS_PER_ROUND = 200_000;
 const ROUNDS = 7;
 const LIMITS = { batchBytesMax: 1 << 20 };
 
-const newChunk = () => new Chunk(CHUNK_BYTES, { forget() {} });
+const newChunk = () => new Chunk(Buffer.allocUnsafeSlow(CHUNK_BYTES), { forget() {} });
 const chunk = newChunk();
 const writer = new BatchWriter(chunk, newChunk);
 const encoder = new BatchEncoder();

@@ -23,7 +23,10 @@ const records: fc.Arbitrary<TestRecord[]> = fc.array(
 /** Starts with a tiny chunk, so that the batch has to move. */
 function encode(each: readonly TestRecord[], chunkBytes = 100): RecordRange {
   const owner = { forget: () => {} };
-  const writer = new BatchWriter(new Chunk(chunkBytes, owner), (roomBytes) => new Chunk(roomBytes, owner));
+  const writer = new BatchWriter(
+    new Chunk(Buffer.alloc(chunkBytes), owner),
+    (roomBytes) => new Chunk(Buffer.alloc(roomBytes), owner),
+  );
   writer.begin(writer.chunk, 5, 1, NO_OPTIONS);
   for (const record of each) write(writer, record);
   writer.finish();

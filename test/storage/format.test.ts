@@ -32,7 +32,7 @@ const attributes = Buffer.concat([
 ]);
 
 function writeExample(): Buffer {
-  const chunk = new Chunk(4096, { forget: () => {} });
+  const chunk = new Chunk(Buffer.alloc(4096), { forget: () => {} });
   const writer = new BatchWriter(chunk, () => chunk);
   writer.begin(chunk, 7, 2, { producerId: 1000, producerEpoch: 3, baseSequence: 42, transactional: true });
   writer.startRecord(TIME, source, 0, 2, 1);
