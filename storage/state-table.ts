@@ -177,6 +177,7 @@ class StatePartition {
         if (this.#log !== log) break;
         assert(range.nextOffset > this.#nextOffset, `${this.#name} reads on from ${this.#nextOffset}`);
         this.#applyRange(range);
+        range.release?.();
         this.#nextOffset = range.nextOffset;
         this.#answerWaiters();
       }

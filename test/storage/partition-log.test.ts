@@ -362,6 +362,28 @@ describe('read', () => {
       expect(range.bytes.subarray(range.start, range.end).equals(before)).toBe(true);
     }));
 
+  it.each([
+    ['kept until each of its ranges is released', false],
+    ['used again once each of its ranges is released', true],
+  ])('the memory of a chunk is %s', (_what, again) =>
+    withLog(
+      async (log) => {
+        const { flushed } = append(log, [record('first')]);
+        const ranges = [await log.read(0, 1000, 1), await log.read(0, 1000, 1)];
+        const { bytes } = ranges[0]!;
+        const before = Buffer.from(bytes);
+        // Twice by one reader is not once by each.
+        ranges[0]!.release?.();
+        ranges[0]!.release?.();
+        if (again) ranges[1]!.release?.();
+        await flushed;
+        await append(log, [record('other')]).flushed;
+        expect(bytes.equals(before)).toBe(!again);
+      },
+      { tailCacheBytes: 0 },
+    ),
+  );
+
   it('shows records to readers of the log end before they are flushed, and others not', () =>
     withLog(async (log) => {
       const { flushed } = append(log, [record('x')]);

@@ -85,7 +85,7 @@ async function runFetch(fetch: Fetch): Promise<void> {
   if (mayWait && bytes < minBytes) {
     const watched = items.map(watchedOf);
     // What was read is let go: it would be kept in memory for as long as the wait lasts.
-    for (const item of items) item.ranges = [];
+    for (const item of items) letGo(item);
     const how = await waitForBytes(call, { watched, missingBytes: minBytes - bytes, maxWaitMs, upTo });
     if (how === 'read') await readItems(fetch);
   }
@@ -132,7 +132,7 @@ function watchedOf(item: Item): Watched {
 async function readItems(fetch: Fetch): Promise<number> {
   let bytes = 0;
   for (const item of fetch.items) {
-    item.ranges = [];
+    letGo(item);
     if (item.errorCode === ERROR_CODES.NONE)
       bytes += await readItem(fetch, item, fetch.bytesMax - bytes, bytes > 0);
   }
@@ -206,7 +206,14 @@ function answerOf(fetch: Fetch, item: Item, encodedBytes: number): PartitionAnsw
   };
 }
 
-function encodeItem(fetch: Fetch, { request, ranges }: Item, encodedBytes: number): Buffer {
+/** Nothing looks at what was read any more: the encoder has copied what it took. */
+function letGo(item: Item): void {
+  for (const range of item.ranges) range.release?.();
+  item.ranges = [];
+}
+
+function encodeItem(fetch: Fetch, item: Item, encodedBytes: number): Buffer {
+  const { request, ranges } = item;
   const { encoder, cursor } = fetch.call.kafka;
   const start = encoder.length;
   const bytesMax = Math.min(request.partitionMaxBytes, fetch.bytesMax - encodedBytes);
@@ -220,6 +227,7 @@ function encodeItem(fetch: Fetch, { request, ranges }: Item, encodedBytes: numbe
     const { nextOffset } = encodeBatches(encoder, cursor, range, options);
     if (nextOffset < range.nextOffset) break;
   }
+  letGo(item);
   return encoder.slice(start);
 }
 
