@@ -37,7 +37,17 @@ async function handleCreateTopics(request: CreateTopicsRequest, call: Call): Pro
         : createTopic(request, call, topic),
     ),
   );
+  logRefused(call, topics);
   return { topics };
+}
+
+/** Many clients keep the message to themselves. One that creates what it needs at each start does nothing wrong. */
+function logRefused(call: Call, topics: readonly TopicAnswer[]): void {
+  for (const { name, errorCode, errorMessage } of topics) {
+    if (errorMessage === null || errorCode === ERROR_CODES.TOPIC_ALREADY_EXISTS) continue;
+    const fields = { clientId: call.clientId, topic: name, reason: errorMessage };
+    call.kafka.hub.log.warn('kafka-topic-refused', fields);
+  }
 }
 
 async function createTopic(

@@ -31,8 +31,10 @@ function handleFindCoordinator(request: FindCoordinatorRequest, call: Call): Fin
 }
 
 function coordinatorOf(call: Call, keyType: number, key: string): Coordinator {
-  if (keyType === TRANSACTION)
+  if (keyType === TRANSACTION) {
+    call.kafka.hub.log.warn('kafka-transactions-refused', { clientId: call.clientId, transactionalId: key });
     return refused(key, ERROR_CODES.INVALID_REQUEST, 'transactions are not served');
+  }
   if (keyType !== GROUP)
     return refused(key, ERROR_CODES.INVALID_REQUEST, `no coordinators of type ${keyType}`);
   if (!allows(call, 'describe', 'group', key))

@@ -22,8 +22,9 @@ async function handleInitProducerId(
   call: Call,
 ): Promise<InitProducerIdResponse> {
   const { hub } = call.kafka;
-  if (request.transactionalId !== null) {
-    hub.log.warn('kafka-transactions-refused', { transactionalId: request.transactionalId });
+  const { transactionalId } = request;
+  if (transactionalId !== null) {
+    hub.log.warn('kafka-transactions-refused', { clientId: call.clientId, transactionalId });
     return refused(ERROR_CODES.INVALID_REQUEST);
   }
   if (!allows(call, 'write', 'cluster', hub.cluster.clusterId))

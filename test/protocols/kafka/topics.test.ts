@@ -154,6 +154,21 @@ describe('CreateTopics', () => {
     expect(kafka.hub.topics.get(name)).toBeUndefined();
   });
 
+  test('the log says why a topic was refused, and nothing of one that exists', async () => {
+    const client = await kafka.connect();
+    const name = newName();
+    const configs = [{ name: 'retention.ms', value: '86400000' }];
+    const { errorMessage } = await create(client, { name, configs });
+    await create(client, { name });
+    await create(client, { name });
+    const logged = kafka.log.entries.filter(({ fields }) => 'topic' in fields && fields.topic === name);
+    expect(logged).toMatchObject([
+      { level: 'warn', event: 'kafka-topic-refused', fields: { reason: errorMessage } },
+      { level: 'info', event: 'topic-created' },
+    ]);
+    expect(errorMessage).toContain('retention.ms');
+  });
+
   const refused: [string, number, Omit<Topic, 'name'> & { name?: string }][] = [
     ['a name that is not legal', ERROR_CODES.INVALID_TOPIC_EXCEPTION, { name: 'a/b' }],
     ['no partitions', ERROR_CODES.INVALID_PARTITIONS, { numPartitions: 0 }],
@@ -326,6 +341,8 @@ describe('the cluster', () => {
       transactionTimeoutMs: 1000,
     });
     expect(refused).toMatchObject({ errorCode: ERROR_CODES.INVALID_REQUEST, producerId: -1 });
+    const logged = kafka.log.events('warn').filter((event) => event === 'kafka-transactions-refused');
+    expect(logged).toHaveLength(2);
   });
 
   test('producer ids are never given twice', async () => {
