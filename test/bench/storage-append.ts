@@ -107,6 +107,7 @@ async function scan(log: PartitionLog, from: number, what: string): Promise<void
     const range = await log.read(offset, 1 << 20, log.flushedOffset);
     cursor.reset(range);
     while (cursor.nextBatch()) while (cursor.nextRecord()) records++;
+    range.release?.();
     bytes += range.end - range.start;
     offset = range.nextOffset;
   }
