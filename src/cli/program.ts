@@ -14,7 +14,7 @@ Examples:
   polylog check --print                                  show what is in effect, and why
 
 Without --config: polylog.toml in the working directory, else the default that comes with the package.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not reachable.
+Exit codes: 0 done, 1 failed, 2 wrong usage.
 `;
 
 /** Runs one command; gives the exit code. */
