@@ -12,8 +12,8 @@ import type { Session, SessionSubscription } from './session.ts';
 import { hasBegun, matchesFilter } from './session-subscription.ts';
 import type { SubscriptionTree } from './subscription-tree.ts';
 
-/** After so many, connections that wait to be read or written get their turn. */
-const DELIVERIES_PER_TURN = 10_000;
+/** After so many deliveries and steps of matching, connections that wait to be read or written get their turn. */
+const STEPS_PER_TURN = 10_000;
 
 export interface DispatcherOptions {
   readonly hub: Hub;
@@ -124,12 +124,15 @@ export class Dispatcher implements LogSource {
     if (this.#closed) return undefined;
     const reader = this.#reader;
     reader.open(range);
+    const tree = this.#tree;
+    const matched = tree.steps;
     let sent = 0;
     try {
       while (reader.next(this.#position)) {
         sent += this.#sendRecord();
         this.#position = reader.offset + 1;
-        if (sent >= DELIVERIES_PER_TURN) return nextTurn().then(() => this.#dispatch(range));
+        if (sent + tree.steps - matched >= STEPS_PER_TURN)
+          return nextTurn().then(() => this.#dispatch(range));
       }
     } catch (error) {
       // What cannot be read now could not be read again either.

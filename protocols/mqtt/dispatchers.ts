@@ -21,6 +21,11 @@ export class Dispatchers {
     });
   }
 
+  /** Memory that the subscriptions of all clients take, about. */
+  get heldBytes(): number {
+    return this.#options.tree.heldBytes;
+  }
+
   /** All of one packet. One that a client has is replaced; a new one gets what is committed from now on. */
   subscribe(requests: readonly NewSubscription[]): void {
     if (requests.length === 0) return;

@@ -10,6 +10,8 @@ export interface MqttOptions {
   /** QoS 1 and 2 messages on their way to one client at most, whatever larger number it allows. */
   readonly inflightMax: number;
   readonly subscriptionsMax: number;
+  /** Memory that the subscriptions of all clients together may take, about. */
+  readonly subscriptionBytesTotalMax: number;
   /** Levels of a topic name or filter; also the bound of wildcards in a filter. */
   readonly topicLevelsMax: number;
   /** The packet before which nothing is known of the client: small, and soon. */
@@ -35,6 +37,7 @@ export const DEFAULT_OPTIONS: MqttOptions = {
   receiveMaximum: 1024,
   inflightMax: 1024,
   subscriptionsMax: 10_000,
+  subscriptionBytesTotalMax: 512 * 1024 * 1024,
   topicLevelsMax: 128,
   connectBytesMax: 64 * 1024,
   connectTimeoutMs: 10_000,

@@ -8,6 +8,7 @@ import { encodeSuback } from '../packets/cold-packets.ts';
 import type { SubscribePacket, SubscriptionRequest } from '../packets/subscribe.ts';
 import { readSubscribe } from '../packets/subscribe.ts';
 import { isFailure, REASON, SUBACK_FAILURE_3 } from '../reason-codes.ts';
+import { subscriptionBytesMax } from '../subscription-tree.ts';
 import { checkTopicFilter, isShared, levelCount } from '../topic-filter.ts';
 
 export const subscribeHandler: PacketHandler = {
@@ -18,7 +19,7 @@ export const subscribeHandler: PacketHandler = {
     const packet = readSubscribe(bytes, start, end, session.version);
     // All of them before the first takes effect: a packet that ends the connection does nothing else.
     for (const request of packet.requests) checkRequest(request);
-    const added = new Set<string>();
+    const added: Added = { filters: new Set(), bytes: 0 };
     const codes = packet.requests.map((request) => codeOf(client, request, added));
     client.context.dispatchers.subscribe(granted(client, packet, codes));
     client.output.write(encodeSuback(session.version, packet.packetId, codes));
@@ -26,16 +27,19 @@ export const subscribeHandler: PacketHandler = {
   },
 };
 
+/** Filters of one packet that the client has not had before, and what they take at most. */
+interface Added {
+  readonly filters: Set<string>;
+  bytes: number;
+}
+
 function checkRequest({ filter, noLocal }: SubscriptionRequest): void {
   checkTopicFilter(filter);
   if (noLocal && isShared(filter)) throw protocolError('No Local on a shared subscription [MQTT-3.8.3-4]');
 }
 
-/**
- * The code that SUBACK gives for one filter [MQTT-3.8.4-5].
- * @param added filters of the same packet that the client has not had before.
- */
-function codeOf(client: ConnectedClient, request: SubscriptionRequest, added: Set<string>): number {
+/** The code that SUBACK gives for one filter [MQTT-3.8.4-5]. */
+function codeOf(client: ConnectedClient, request: SubscriptionRequest, added: Added): number {
   const refusal = refusalOf(client, request, added);
   if (!isFailure(refusal)) return request.qos;
   return client.session.version === 5 ? refusal : SUBACK_FAILURE_3;
@@ -61,13 +65,16 @@ function granted(
 function refusalOf(
   { session, context }: ConnectedClient,
   { filter }: SubscriptionRequest,
-  added: Set<string>,
+  added: Added,
 ): number {
-  const { topicLevelsMax, subscriptionsMax } = context.options;
+  const { topicLevelsMax, subscriptionsMax, subscriptionBytesTotalMax } = context.options;
   if (isShared(filter)) return REASON.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED;
   if (levelCount(filter) > topicLevelsMax) return REASON.TOPIC_FILTER_INVALID;
-  if (session.subscriptions.has(filter) || added.has(filter)) return REASON.SUCCESS;
-  if (session.subscriptions.size + added.size >= subscriptionsMax) return REASON.QUOTA_EXCEEDED;
-  added.add(filter);
+  if (session.subscriptions.has(filter) || added.filters.has(filter)) return REASON.SUCCESS;
+  if (session.subscriptions.size + added.filters.size >= subscriptionsMax) return REASON.QUOTA_EXCEEDED;
+  const bytes = added.bytes + subscriptionBytesMax(filter);
+  if (context.dispatchers.heldBytes + bytes > subscriptionBytesTotalMax) return REASON.QUOTA_EXCEEDED;
+  added.bytes = bytes;
+  added.filters.add(filter);
   return REASON.SUCCESS;
 }

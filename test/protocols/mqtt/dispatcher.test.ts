@@ -154,6 +154,29 @@ describe('a dispatcher', () => {
     expect(on.counters.droppedRetention).toBe(2);
   });
 
+  it('lets others have their turn within a range whose topics take long to match', async () => {
+    const on = new Delivering(1 << 20);
+    on.hub.commits = 'when-told';
+    const client = on.client('c');
+    const levels = 12;
+    for (let bits = 0; bits < 2 ** levels; bits++) {
+      const filter = Array.from({ length: levels }, (_, level) => ((bits >> level) & 1 ? '+' : 't'));
+      on.subscribe(client, filter.join('/'));
+    }
+    const all = 10;
+    const start = 't/'.repeat(levels - 1);
+    for (let index = 0; index < all; index++) on.publish('t', `${start}${index}`, String(index));
+    on.partition('t').commit();
+    const turns: number[] = [];
+    while (on.counters.messagesDelivered < all) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      turns.push(on.counters.messagesDelivered);
+    }
+    expect(turns.filter((delivered) => delivered > 0 && delivered < all).length).toBeGreaterThan(0);
+    await settle();
+    expect(client.payloads).toEqual(Array.from({ length: all }, (_, index) => String(index)));
+  });
+
   it('lets others have their turn within a range that goes to very many', async () => {
     const on = new Delivering(1 << 20);
     on.hub.commits = 'when-told';

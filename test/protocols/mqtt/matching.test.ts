@@ -126,6 +126,8 @@ describe('the subscription tree', () => {
           expect(found.size).toBe(expected.length);
           expect(expected.every((one) => found.has(one))).toBe(true);
         }
+        for (const { filter, subscriber } of all.values()) tree.delete(filter, subscriber);
+        expect(tree.heldBytes).toBe(0);
       }),
     );
   });

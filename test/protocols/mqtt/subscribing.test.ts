@@ -38,6 +38,21 @@ describe('SUBSCRIBE', () => {
     expect(await subscribe(await client(4), ...filters)).toEqual([0, 0, 0x80, 0x80]);
   });
 
+  it('is bounded in the memory that those of all clients take, which is free again when they go', async () => {
+    const { client } = await serve({ subscriptionBytesTotalMax: 16 * 1024 });
+    const filters = Array.from({ length: 30 }, (_, index) => ({ topic: `a/b/${index}`, qos: 0 as const }));
+    const first = await client(5);
+    const codes = await subscribe(first, ...filters);
+    const granted = codes.filter((code) => code === 0).length;
+    expect(granted).toBeGreaterThan(10);
+    expect(codes.slice(granted)).toEqual(Array(30 - granted).fill(0x97));
+    // Long ones as well, and for every client.
+    expect(await subscribe(await client(5), { topic: 'x'.repeat(8000), qos: 0 })).toEqual([0x97]);
+    first.send({ cmd: 'unsubscribe', messageId: 2, unsubscriptions: filters.map(({ topic }) => topic) });
+    await first.expect('unsuback');
+    expect(await subscribe(await client(5), { topic: 'x'.repeat(8000), qos: 0 })).toEqual([0]);
+  });
+
   it('with a broken filter among good ones takes none of them', async () => {
     const { client, hub } = await serve();
     const bad = await client(4);
