@@ -5,6 +5,7 @@ import type { Hub, StateRecord, Timer, TopicView } from '../../port.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { ZERO_UUID } from '../wire/reader.ts';
 import type { GroupCoordinator } from './coordinator.ts';
+import type { Group } from './group.ts';
 import type { GroupEntry } from './group-store.ts';
 import { checkCommit, type MemberClaim } from './membership.ts';
 import { type CommittedOffset, encodeGroup, encodeOffset } from './state-records.ts';
@@ -138,9 +139,10 @@ export class GroupOffsets {
     const oldestMs = this.#hub.clock.now() - this.#settings.retentionMs;
     for (const entry of [...this.#coordinator.store.entries()]) {
       const { group, offsets } = entry;
-      if (group.state !== 'empty' || group.pendingMembers.size > 0) continue;
       const emptySinceMs = group.isRecorded ? group.stateSinceMs : 0;
       for (const [topic, partitions] of [...offsets]) {
+        // Looked at anew for each topic: somebody may join while the offsets of another are erased.
+        if (hasMembers(group)) break;
         const expired = [...partitions]
           .filter(([, { committedAtMs }]) => Math.max(committedAtMs, emptySinceMs) < oldestMs)
           .map(([partition]) => partition);
@@ -153,8 +155,12 @@ export class GroupOffsets {
   /** An empty group without offsets is nothing any more; its id may be used again at any time. */
   async #dropGroup({ group, offsets }: GroupEntry): Promise<void> {
     const entry = this.#coordinator.store.get(group.groupId);
-    const isGone = entry?.group !== group || group.state !== 'empty' || group.pendingMembers.size > 0;
-    if (isGone || offsets.size > 0 || !group.isRecorded) return;
+    if (entry?.group !== group || hasMembers(group) || offsets.size > 0 || !group.isRecorded) return;
     await this.#coordinator.store.write(entry, [encodeGroup(group.groupId, null)]);
   }
+}
+
+/** Or somebody who was given an id and is about to join. */
+function hasMembers(group: Group): boolean {
+  return group.state !== 'empty' || group.pendingMembers.size > 0;
 }
