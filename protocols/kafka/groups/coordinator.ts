@@ -14,7 +14,7 @@ import {
   type TimerKey,
   type Turn,
 } from './effects.ts';
-import { type Group, heldBytesOf, type JoinRequest } from './group.ts';
+import { type Group, heldBytesOf, type JoinRequest, protocolBytesOf } from './group.ts';
 import { type GroupEntry, GroupStore, isUsed } from './group-store.ts';
 import { joinGroup } from './join.ts';
 import { heartbeat, type Leaver, leaveGroup, type MemberClaim } from './membership.ts';
@@ -24,7 +24,7 @@ import { groupNotRecorded, groupRecorded, type SyncRequest, syncGroup } from './
 
 export interface CoordinatorSettings extends GroupSettings {
   readonly groupsMax: number;
-  /** What one member may send as metadata, and one leader as the assignments of all. */
+  /** What one member may take with its protocols, and one leader with the assignments of all. */
   readonly memberBytesMax: number;
   readonly assignmentBytesMax: number;
   /** What all members of all groups may take together. */
@@ -93,10 +93,7 @@ export class GroupCoordinator {
     const { minSessionTimeoutMs, maxSessionTimeoutMs, memberBytesMax } = this.#settings;
     if (request.sessionTimeoutMs < minSessionTimeoutMs || request.sessionTimeoutMs > maxSessionTimeoutMs)
       return ERROR_CODES.INVALID_SESSION_TIMEOUT;
-    const memberBytes = request.protocols.reduce(
-      (sum, { name, metadata }) => sum + name.length + metadata.length,
-      0,
-    );
+    const memberBytes = protocolBytesOf(request.protocols);
     if (memberBytes > memberBytesMax) return ERROR_CODES.MESSAGE_TOO_LARGE;
     return this.#heldBytes + memberBytes > this.#settings.heldBytesMax
       ? ERROR_CODES.GROUP_MAX_SIZE_REACHED

@@ -187,19 +187,27 @@ export function suitsProtocols(group: Group, request: JoinRequest): boolean {
   if (group.state === 'empty') return request.protocolType !== '' && request.protocols.length > 0;
   if (group.protocolType !== request.protocolType) return false;
   const others = [...group.members.values()].filter((member) => member.memberId !== request.memberId);
-  return request.protocols.some(({ name }) => others.every((member) => speaks(member, name)));
+  const common = commonProtocols(others);
+  return request.protocols.some(({ name }) => common === undefined || common.has(name));
 }
 
-function speaks(member: Member, protocolName: string): boolean {
-  return member.protocols.some(({ name }) => name === protocolName);
+/** What all of them speak, undefined = anything. In one pass: how many protocols a member names is its choice. */
+function commonProtocols(members: readonly Member[]): ReadonlySet<string> | undefined {
+  let common: ReadonlySet<string> | undefined;
+  for (const { protocols } of members) {
+    const names = protocols.map(({ name }) => name);
+    common = new Set(common === undefined ? names : names.filter((name) => common?.has(name)));
+  }
+  return common;
 }
 
 /** The protocol that most members like best among those that all speak; the elder's vote breaks a tie. */
 export function selectProtocol(group: Group): string | null {
   const members = [...group.members.values()];
+  const common = commonProtocols(members);
   const votes = new Map<string, number>();
   for (const member of members) {
-    const choice = member.protocols.find(({ name }) => members.every((other) => speaks(other, name)));
+    const choice = member.protocols.find(({ name }) => common?.has(name));
     if (choice !== undefined) votes.set(choice.name, (votes.get(choice.name) ?? 0) + 1);
   }
   let selected: string | null = null;
@@ -247,15 +255,23 @@ export function electJoinedLeader(group: Group): boolean {
   return false;
 }
 
-/** A member's objects and maps, roughly. */
+/** A member's objects, maps and timer, roughly; an id that was given out is counted as one. */
 const MEMBER_BYTES = 1024;
+/** The same of one protocol, which may have neither name nor metadata. */
+const PROTOCOL_BYTES = 256;
 
-/** About the memory that the members take. */
+export function protocolBytesOf(protocols: readonly Protocol[]): number {
+  let bytes = 0;
+  for (const { name, metadata } of protocols) bytes += PROTOCOL_BYTES + name.length + metadata.length;
+  return bytes;
+}
+
+/** About the memory that the members take, and those who were given an id and have not joined. */
 export function heldBytesOf(group: Group): number {
-  let heldBytes = 0;
+  let heldBytes = MEMBER_BYTES * group.pendingMembers.size;
   for (const { memberId, clientId, protocols, assignment } of group.members.values()) {
     heldBytes += MEMBER_BYTES + memberId.length + clientId.length + assignment.length;
-    for (const { name, metadata } of protocols) heldBytes += name.length + metadata.length;
+    heldBytes += protocolBytesOf(protocols);
   }
   return heldBytes;
 }

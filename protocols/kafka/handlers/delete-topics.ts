@@ -33,18 +33,27 @@ async function handleDeleteTopics(request: DeleteTopicsRequest, call: Call): Pro
     call.version >= BY_ID_VERSION_MIN
       ? request.topics
       : request.topicNames.map((name) => ({ name, topicId: ZERO_UUID }));
-  const responses = await Promise.all(
-    mentions.map((mention) => {
-      const view = viewOf(call, mention);
-      const same = mentions.filter((other) =>
-        view === undefined ? isSame(mention, other) : viewOf(call, other) === view,
-      );
-      return same.length > 1
-        ? refused(merged(same), ERROR_CODES.INVALID_REQUEST, 'the topic is named more than once')
-        : deleteTopic(request, call, mention, view);
-    }),
-  );
-  return { responses: distinct(responses) };
+  const byTopic = new Map<string, Mention[]>();
+  for (const mention of mentions) {
+    const key = viewOf(call, mention)?.topicId ?? `${mention.topicId}/${mention.name}`;
+    const same = byTopic.get(key);
+    if (same === undefined) byTopic.set(key, [mention]);
+    else same.push(mention);
+  }
+  const responses = await Promise.all([...byTopic.values()].map((same) => answerOf(request, call, same)));
+  return { responses };
+}
+
+/** @param same all mentions of one topic, at least one. */
+async function answerOf(
+  request: DeleteTopicsRequest,
+  call: Call,
+  same: readonly Mention[],
+): Promise<TopicAnswer> {
+  const mention = merged(same);
+  return same.length > 1
+    ? refused(mention, ERROR_CODES.INVALID_REQUEST, 'the topic is named more than once')
+    : deleteTopic(request, call, mention);
 }
 
 /** All mentions of one topic: its name if one has it, its id if one has it. */
@@ -60,17 +69,9 @@ function viewOf(call: Call, { name, topicId }: Mention): TopicView | undefined {
   return name === null ? topics.getById(topicId) : topics.get(name);
 }
 
-function isSame(one: Mention, other: Mention): boolean {
-  return one.name === other.name && one.topicId === other.topicId;
-}
-
-async function deleteTopic(
-  request: DeleteTopicsRequest,
-  call: Call,
-  mention: Mention,
-  view: TopicView | undefined,
-): Promise<TopicAnswer> {
+async function deleteTopic(request: DeleteTopicsRequest, call: Call, mention: Mention): Promise<TopicAnswer> {
   const { hub } = call.kafka;
+  const view = viewOf(call, mention);
   const fault = mentionFault(mention);
   if (fault !== undefined) return refused(mention, ERROR_CODES.INVALID_REQUEST, fault);
   const name = view?.name ?? mention.name;
@@ -95,11 +96,6 @@ async function deleteTopic(
 function mentionFault({ name, topicId }: Mention): string | undefined {
   if (name !== null && topicId !== ZERO_UUID) return 'a topic is named by its name or by its id, not by both';
   return name === null && topicId === ZERO_UUID ? 'a topic needs a name or an id' : undefined;
-}
-
-/** Faults of one topic named twice are told once. */
-function distinct(responses: readonly TopicAnswer[]): TopicAnswer[] {
-  return [...new Map(responses.map((answer) => [`${answer.topicId}/${answer.name}`, answer])).values()];
 }
 
 function refused({ name, topicId }: Mention, errorCode: ErrorCode, errorMessage: string | null): TopicAnswer {

@@ -252,7 +252,16 @@ describe('DeleteTopics', () => {
       ...[0, ERROR_CODES.UNKNOWN_TOPIC_ID, ERROR_CODES.INVALID_REQUEST, ERROR_CODES.INVALID_REQUEST],
     ]);
     expect(responses[0]).toMatchObject({ name, topicId });
-    expect((await kafka.createTopic(name)).topicId).not.toBe(topicId);
+    const { topicId: againId } = await kafka.createTopic(name);
+    const byBoth = [
+      { name, topicId: '00000000-0000-0000-0000-000000000000' },
+      { name: null, topicId: againId },
+    ];
+    const twice = await client.ask(api.deleteTopics, 6, { topics: byBoth, timeoutMs: 5_000 });
+    expect(twice.responses).toMatchObject([
+      { name, topicId: againId, errorCode: ERROR_CODES.INVALID_REQUEST },
+    ]);
+    expect(againId).not.toBe(topicId);
   });
 
   test('the hub’s own topics stay', async () => {

@@ -146,6 +146,8 @@ describe('membership', () => {
     expect(await codeOf(joinOf(newGroup(), 'stranger'))).toBe(ERROR_CODES.UNKNOWN_MEMBER_ID);
     const large = [{ name: 'range', metadata: Buffer.alloc(300_000) }];
     expect(await codeOf(joinOf(newGroup(), '', { protocols: large }))).toBe(ERROR_CODES.MESSAGE_TOO_LARGE);
+    const many = Array.from({ length: 3_000 }, () => ({ name: '', metadata: Buffer.alloc(0) }));
+    expect(await codeOf(joinOf(newGroup(), '', { protocols: many }))).toBe(ERROR_CODES.MESSAGE_TOO_LARGE);
     const unknown = { groupId: newGroup(), memberId: 'm', generationId: 1 };
     expect((await client.ask(api.heartbeat, 0, unknown)).errorCode).toBe(ERROR_CODES.UNKNOWN_MEMBER_ID);
     expect((await client.ask(api.syncGroup, 0, { ...unknown, assignments: [] })).errorCode).toBe(25);

@@ -3,7 +3,7 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { ERROR_CODES } from '../../../../protocols/kafka/error-codes.ts';
-import { createGroup } from '../../../../protocols/kafka/groups/group.ts';
+import { createGroup, heldBytesOf } from '../../../../protocols/kafka/groups/group.ts';
 import { applyGroupRecord, applyGroupTombstone } from '../../../../protocols/kafka/groups/sync.ts';
 import { GroupSimulation } from './group-simulation.ts';
 
@@ -503,4 +503,17 @@ property.prop([steps])('whatever happens, everyone is answered once and time emp
   simulation.pass(1_000_000);
   expect(tickets.filter((ticket) => !simulation.joins.has(ticket))).toEqual([]);
   expect(simulation.group).toMatchObject({ state: 'empty', members: new Map(), pendingMembers: new Set() });
+});
+
+test('ids that were given out and protocols without content count as memory', () => {
+  const simulation = new GroupSimulation();
+  const emptyBytes = heldBytesOf(simulation.group);
+  simulation.group.pendingMembers.add('given out');
+  const withIdBytes = heldBytesOf(simulation.group);
+  expect(withIdBytes).toBeGreaterThan(emptyBytes);
+  simulation.join('', { protocols: { '': '' } });
+  const withMemberBytes = heldBytesOf(simulation.group);
+  const [member] = simulation.group.members.values();
+  member!.protocols = [...member!.protocols, { name: '', metadata: Buffer.alloc(0) }];
+  expect(heldBytesOf(simulation.group)).toBeGreaterThan(withMemberBytes);
 });
