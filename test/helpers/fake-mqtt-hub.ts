@@ -336,7 +336,8 @@ function newPending(): Pending {
 }
 
 function encodeBatch(offset: number, fill: (writer: RecordWriter) => void): Buffer {
-  const newChunk = (bytes: number) => new Chunk(Buffer.alloc(Math.max(bytes, 4096)), { forget: () => undefined });
+  const newChunk = (bytes: number) =>
+    new Chunk(Buffer.alloc(Math.max(bytes, 4096)), { forget: () => undefined });
   const chunk = newChunk(0);
   const writer = new BatchWriter(chunk, newChunk);
   writer.begin(chunk, offset, 0, {});
