@@ -33,7 +33,7 @@ export const publishHandler: PacketHandler = {
     if (version === 5) readV5(bytes);
     if (bounds.qos === 2 && isRepeated(client)) return undefined;
     const refusal = route.refusal || (mayWrite(client, route) ? 0 : REASON.NOT_AUTHORIZED);
-    if (refusal !== 0) return refuse(client, refusal, `nobody publishes to ${route.kafkaTopic}`);
+    if (refusal !== 0) return refuse(client, refusal, `nobody publishes to ${route.key}`);
     const partition = route.partition();
     if (partition === undefined) return awaitTopic(client, route);
     if (end - start > route.messageBytesMax) {
