@@ -6,6 +6,7 @@ import { epochStarts, writeLeaderEpochs } from './leader-epochs.ts';
 import { type Manifest, type RecoveryCheckpoint, writeCheckpoint, writeManifest } from './manifest.ts';
 import type { RecoveredLog } from './recovery.ts';
 import type { SegmentList } from './segment.ts';
+import type { Durability } from './small-file.ts';
 import type { StoreParts } from './store-parts.ts';
 
 export class LogFiles {
@@ -31,7 +32,7 @@ export class LogFiles {
   /** The log is open. */
   opened(manifest: Manifest): void {
     const writing = this.#parts.smallWrites.pass(async () => {
-      if (!this.#closing) await this.#writeManifest(manifest);
+      if (!this.#closing) await this.#writeManifest(manifest, 'durable');
     });
     this.#background.add('writing the manifest', writing);
   }
@@ -51,30 +52,35 @@ export class LogFiles {
     if (this.#checkpointing || this.#uncheckedBytes < this.#parts.checkpointBytes) return;
     this.#checkpointing = true;
     this.#uncheckedBytes = 0;
-    const writing = writeCheckpoint(this.#parts.fileSystem, this.#directory, checkpoint).finally(() => {
-      this.#checkpointing = false;
-    });
+    const writing = writeCheckpoint(this.#parts.fileSystem, this.#directory, checkpoint, 'durable').finally(
+      () => {
+        this.#checkpointing = false;
+      },
+    );
     this.#background.add('writing a checkpoint', writing);
   }
 
-  /** The log closes whole: after it nothing is left to scan. Nothing else of this log is under way. */
+  /**
+   * The log closes whole: after it nothing is left to scan. Nothing else of this log is under way. Thousands close at
+   * once when the store does, and what they lose if the power fails in this moment is a scan.
+   */
   async close(manifest: Manifest, checkpoint: RecoveryCheckpoint | undefined): Promise<void> {
     this.#closing = true;
     await this.#background.settled();
     if (checkpoint !== undefined && !this.#checkpointAtEnd) {
-      await writeCheckpoint(this.#parts.fileSystem, this.#directory, checkpoint);
+      await writeCheckpoint(this.#parts.fileSystem, this.#directory, checkpoint, 'helpful');
     }
-    await this.#writeManifest(manifest);
+    await this.#writeManifest(manifest, 'whole');
   }
 
-  async #writeManifest(manifest: Manifest): Promise<void> {
+  async #writeManifest(manifest: Manifest, durability: Durability): Promise<void> {
     const known = this.#manifest;
     const same =
       known?.leaderEpoch === manifest.leaderEpoch &&
       known.highWatermark === manifest.highWatermark &&
       known.logStartOffset === manifest.logStartOffset;
     if (same) return;
-    await writeManifest(this.#parts.fileSystem, this.#directory, manifest);
+    await writeManifest(this.#parts.fileSystem, this.#directory, manifest, durability);
     this.#manifest = manifest;
   }
 }

@@ -5,7 +5,7 @@ import { StorageError } from './errors.ts';
 import { CHECKPOINT_FILE, MANIFEST_FILE } from './file-names.ts';
 import type { FileSystem } from './file-system.ts';
 import { FORMAT_VERSION } from './frame.ts';
-import { asFields, isOffset, readJsonFile, writeJsonFile } from './small-file.ts';
+import { asFields, type Durability, isOffset, readJsonFile, writeJsonFile } from './small-file.ts';
 
 /** Written on open and close. */
 export interface Manifest {
@@ -32,13 +32,19 @@ export async function readManifest(fileSystem: FileSystem, directory: string): P
   return { leaderEpoch, highWatermark, logStartOffset };
 }
 
-export function writeManifest(fileSystem: FileSystem, directory: string, manifest: Manifest): Promise<void> {
-  return writeJsonFile(fileSystem, join(directory, MANIFEST_FILE), {
+export function writeManifest(
+  fileSystem: FileSystem,
+  directory: string,
+  manifest: Manifest,
+  durability: Durability,
+): Promise<void> {
+  const content = {
     formatVersion: FORMAT_VERSION,
     leaderEpoch: manifest.leaderEpoch,
     highWatermark: manifest.highWatermark,
     logStartOffset: manifest.logStartOffset,
-  });
+  };
+  return writeJsonFile(fileSystem, join(directory, MANIFEST_FILE), content, durability);
 }
 
 /** Undefined when missing, unreadable or not a checkpoint. */
@@ -57,8 +63,9 @@ export function writeCheckpoint(
   fileSystem: FileSystem,
   directory: string,
   checkpoint: RecoveryCheckpoint,
+  durability: Durability,
 ): Promise<void> {
-  return writeJsonFile(fileSystem, join(directory, CHECKPOINT_FILE), checkpoint);
+  return writeJsonFile(fileSystem, join(directory, CHECKPOINT_FILE), checkpoint, durability);
 }
 
 /** @throws StorageError format */

@@ -8,20 +8,31 @@ const SMALL_FILE_BYTES = 4 * 1024;
 /** … and larger ones are not ours. */
 const SMALL_FILE_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Writes `value` aside, flushes it and puts it in place; durable when it resolves. */
-export async function writeJsonFile(fileSystem: FileSystem, path: string, value: unknown): Promise<void> {
+/**
+ * What a power failure may leave of a file that was written: `durable` the new one; `whole` the new one or the one
+ * before; `helpful` anything, for what is only there to save work. Each sync costs as much as all the rest.
+ */
+export type Durability = 'durable' | 'whole' | 'helpful';
+
+/** Writes `value` aside and puts it in place. */
+export async function writeJsonFile(
+  fileSystem: FileSystem,
+  path: string,
+  value: unknown,
+  durability: Durability = 'durable',
+): Promise<void> {
   const bytes = Buffer.from(`${JSON.stringify(value)}\n`);
   const aside = `${path}.new`;
   await removeIfThere(fileSystem, aside);
   const file = await fileSystem.open(aside, 'create');
   try {
     await file.write(bytes, 0, bytes.length, 0);
-    await file.datasync();
+    if (durability !== 'helpful') await file.datasync();
   } finally {
     await file.close();
   }
   await fileSystem.rename(aside, path);
-  await fileSystem.syncDirectory(dirname(path));
+  if (durability === 'durable') await fileSystem.syncDirectory(dirname(path));
 }
 
 /** The parsed file; undefined when it is missing, `unreadable` when it is not JSON. */

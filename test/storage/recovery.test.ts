@@ -154,6 +154,18 @@ describe('a clean stop', () => {
     expect(valuesOf(await readAll(partition))).toEqual(ALL);
   });
 
+  it.each(['nothing', 'everything', 'anything'] as const)(
+    'behind which the power fails loses nothing, of what was not flushed %s kept',
+    async (keep) => {
+      const machine = new Machine();
+      await machine.stoppedAfterSix(300);
+      machine.files.crash(keep, Math.random);
+      const { partition, store } = await machine.open();
+      expect([partition.failed, store.counters.cutBytes]).toEqual([undefined, 0]);
+      expect(valuesOf(await readAll(partition))).toEqual(ALL);
+    },
+  );
+
   it('is told from another one', async () => {
     const machine = new Machine();
     const first = await machine.open();
