@@ -17,7 +17,9 @@ import {
   type WrittenOutcome,
 } from './api.ts';
 import type { ApiIndex } from './api-index.ts';
+import type { ConnectionMemory } from './connection-memory.ts';
 import { FrameReader } from './framing.ts';
+import { plainAddress } from './plain-address.ts';
 import { WireError } from './wire/errors.ts';
 import { type RequestHeader, readRequestHeader } from './wire/headers.ts';
 import { WireReader } from './wire/reader.ts';
@@ -33,6 +35,7 @@ export interface ConnectionOptions {
   readonly apis: ApiIndex;
   /** Shared by all connections: answers are written and handed over without an await between. */
   readonly writer: WireWriter;
+  readonly memory: ConnectionMemory;
   onClosed(connection: Connection): void;
 }
 
@@ -100,8 +103,10 @@ export class Connection {
       this.#lastActivityMs = this.#hub.clock.monotonic();
       this.#frames.push(chunk);
       this.#pump();
+      this.#account();
     });
     socket.on('drain', () => {
+      this.#account();
       this.#lastActivityMs = this.#hub.clock.monotonic();
       this.#pump();
     });
@@ -128,6 +133,10 @@ export class Connection {
     this.#log('kafka-connection-closed', { reason });
     this.#isClosed = true;
     this.#socket.destroy();
+  }
+
+  relieve(): void {
+    this.#fail('memory is short: a request that does not end, or answers that are not read');
   }
 
   // ------------------------------------------------------------------------------------------- taking
@@ -311,6 +320,7 @@ export class Connection {
     }
     this.#slots.splice(0, answered);
     if (writer.length > 0) this.#socket.write(writer.take());
+    this.#account();
     if (isHangingUp) this.#hangUp();
     this.#pump();
   }
@@ -351,8 +361,13 @@ export class Connection {
     this.#socket.destroy();
   }
 
+  #account(): void {
+    this.#options.memory.set(this, this.#frames.capacityBytes + this.#socket.writableLength);
+  }
+
   #closed(): void {
     this.#isClosed = true;
+    this.#options.memory.set(this, 0);
     this.#hurry('gone');
     this.#slots.length = 0;
     this.#next = undefined;
@@ -382,9 +397,4 @@ export class Connection {
   #who(): object {
     return { listener: this.#options.listener, remote: this.#principal.remoteAddress };
   }
-}
-
-/** IPv4 in IPv6 clothes (`::ffff:…`) is shown as IPv4: a client may not be able to use the other form. */
-function plainAddress(address: string | undefined): string {
-  return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '');
 }

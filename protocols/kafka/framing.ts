@@ -48,6 +48,11 @@ export class FrameReader {
     return this.#chunk.length - this.#position + this.#gatheredBytes + this.#lengthFilled;
   }
 
+  /** Memory that these take. */
+  get capacityBytes(): number {
+    return this.#chunk.length - this.#position + this.#gathered.length;
+  }
+
   push(chunk: Buffer): void {
     // Whoever takes frames pauses the socket before it stops taking, so that two chunks meet here only rarely.
     this.#chunk =

@@ -6,6 +6,7 @@ import type { KafkaContext } from './api.ts';
 import { ApiIndex } from './api-index.ts';
 import { APIS } from './apis.ts';
 import { Connection } from './connection.ts';
+import { ConnectionMemory } from './connection-memory.ts';
 import { GroupCoordinator } from './groups/coordinator.ts';
 import { groupDirectory } from './groups/directory.ts';
 import { GroupOffsets } from './groups/offsets.ts';
@@ -46,6 +47,7 @@ class KafkaFrontEnd implements FrontEnd {
   readonly #kafka: KafkaContext;
   readonly #apis: ApiIndex;
   readonly #writer = new WireWriter();
+  readonly #memory: ConnectionMemory;
   readonly #listeners: Listener[] = [];
   #idleTimer: Timer | undefined;
   /** Called when the last connection is closed. */
@@ -54,6 +56,7 @@ class KafkaFrontEnd implements FrontEnd {
   constructor(kafka: KafkaContext) {
     this.#kafka = kafka;
     this.#apis = new ApiIndex(kafka.apis);
+    this.#memory = new ConnectionMemory(kafka.settings.connectionBytesTotalMax);
     this.groups = groupDirectory(kafka.groups.store, kafka.offsets);
     this.#scheduleIdleCheck();
   }
@@ -119,6 +122,7 @@ class KafkaFrontEnd implements FrontEnd {
       kafka: this.#kafka,
       apis: this.#apis,
       writer: this.#writer,
+      memory: this.#memory,
       onClosed: (closed) => {
         connections.delete(closed);
         if (this.#connections().length === 0) this.#onQuiet?.();

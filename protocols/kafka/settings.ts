@@ -10,6 +10,8 @@ export interface KafkaOptions {
   readonly unansweredRequestsMax?: number;
   /** Answers of one connection that its peer has not read; beyond it no further request is taken. */
   readonly writeBacklogBytesMax?: number;
+  /** Requests that have not come whole and answers that are not read, of all connections together. */
+  readonly connectionBytesTotalMax?: number;
   /** Records of one connection that are appended and not acknowledged; beyond it no further request is taken. */
   readonly heldBytesMax?: number;
   /** A connection without traffic and without a request under way is closed after this; 0 = never. */
@@ -38,6 +40,7 @@ export interface KafkaSettings {
   readonly requestBytesMax: number;
   readonly unansweredRequestsMax: number;
   readonly writeBacklogBytesMax: number;
+  readonly connectionBytesTotalMax: number;
   readonly heldBytesMax: number;
   readonly idleTimeoutMs: number;
   readonly fetchBytesMax: number;
@@ -57,6 +60,9 @@ export function kafkaSettings(options: KafkaOptions): KafkaSettings {
     requestBytesMax: options.requestBytesMax ?? 100 * MEBIBYTE,
     unansweredRequestsMax: options.unansweredRequestsMax ?? 256,
     writeBacklogBytesMax: options.writeBacklogBytesMax ?? 16 * MEBIBYTE,
+    // One request of the largest size must have room beside others, and takes twice its size while it is gathered.
+    connectionBytesTotalMax:
+      options.connectionBytesTotalMax ?? Math.max(512 * MEBIBYTE, 4 * (options.requestBytesMax ?? 0)),
     heldBytesMax: options.heldBytesMax ?? 64 * MEBIBYTE,
     idleTimeoutMs: options.idleTimeoutMs ?? 10 * MINUTE_MS,
     fetchBytesMax: options.fetchBytesMax ?? 16 * MEBIBYTE,

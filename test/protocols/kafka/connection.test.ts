@@ -172,6 +172,27 @@ describe('limits', () => {
     expect(lengths[0]).toBeGreaterThan(1_000_000);
   });
 
+  test('requests that do not end are closed, oldest first, when all of them hold too much', async () => {
+    const { connect } = await openWithTopic({ connectionBytesTotalMax: 4 << 20 });
+    const other = await connect();
+    const value = 'v'.repeat(900_000);
+    const stuck: KafkaSocket[] = [];
+    const closed: number[] = [];
+    for (let index = 0; index < 12; index++) {
+      const client = await connect();
+      client.socket.once('close', () => closed.push(index));
+      client.socket.write(Buffer.concat([Buffer.of(2, 0, 0, 0), Buffer.alloc(900_000)]));
+      stuck.push(client);
+      // Others are served, large requests too, which come whole.
+      const produced = await other.ask(api.produce, 7, produceOf('t', batch(value)));
+      expect(produced.responses[0]?.partitionResponses[0]?.errorCode).toBe(0);
+    }
+    await vi.waitFor(() => expect(closed.length).toBeGreaterThanOrEqual(6));
+    expect(closed).toEqual(closed.map((_index, order) => order));
+    expect(stuck.at(-1)?.socket.destroyed).toBe(false);
+    for (const { socket } of stuck) socket.destroy();
+  });
+
   test('a connection too many is closed, and the others go on', async () => {
     const kafka = await openTestKafka();
     const { port } = await kafka.frontEnd.listen({
