@@ -153,6 +153,15 @@ export class LogStore {
     }
   }
 
+  /** Names of the topics that have a directory, in no order, whoever knows of them. @throws StorageError io */
+  async topicsOnDisk(): Promise<readonly string[]> {
+    try {
+      return await this.#topics.names();
+    } catch (error) {
+      throw storageErrorOf(error, `reading ${this.#directory}`);
+    }
+  }
+
   /** Its open partitions are `deleted` from now on. Resolves when the name is free, on disk too. @throws StorageError io */
   async deleteTopic(topic: string, topicId: string): Promise<void> {
     const leaving: Promise<void>[] = [];

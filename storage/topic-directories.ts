@@ -41,6 +41,10 @@ export class TopicDirectories {
     for (const name of await this.#fileSystem.readdir(deleted)) this.#remove(join(deleted, name));
   }
 
+  names(): Promise<readonly string[]> {
+    return this.#fileSystem.readdir(join(this.#data, TOPICS_DIRECTORY));
+  }
+
   /** The directory of this incarnation, made if it is missing. What lies there of another one is set aside. */
   async ensure(topic: string, topicId: string): Promise<void> {
     assertName(topic);

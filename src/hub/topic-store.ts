@@ -42,7 +42,8 @@ export class TopicStore {
 
   /**
    * Finishes deletions that were interrupted, raises the leader epoch of every partition in one transaction and
-   * opens the logs. A partition that does not open stays behind and says why. Throws when the MetaStore cannot
+   * opens the logs. A partition that does not open stays behind and says why, and so does a topic that only the
+   * files know of: whoever loses the MetaStore must hear of it. Throws when the MetaStore cannot
    * be read or does not take the epochs: nothing may be appended then.
    */
   async load(): Promise<readonly HubTopic[]> {
@@ -54,6 +55,7 @@ export class TopicStore {
     const live = stored.filter(({ record }) => record.state === 'live');
     const topics = await this.#raiseEpochs(live);
     await this.#openAll(topics);
+    await this.#reportStrangers(new Set(stored.map(({ name }) => name)));
     return topics;
   }
 
@@ -117,6 +119,17 @@ export class TopicStore {
   /** As many log ids that no partition ever had. Rejects with StorageError. */
   allocateLogIds(count: number): Promise<readonly number[]> {
     return this.#logIds.allocateMany(count);
+  }
+
+  async #reportStrangers(known: ReadonlySet<string>): Promise<void> {
+    const { store, log } = this.#options;
+    for (const topic of await store.topicsOnDisk()) {
+      if (!known.has(topic))
+        log.error('topic-unknown', {
+          topic,
+          reason: 'its records are on disk, and the MetaStore has no such topic',
+        });
+    }
   }
 
   async #raiseEpochs(stored: readonly StoredTopic[]): Promise<readonly HubTopic[]> {

@@ -358,3 +358,21 @@ describe('starting', () => {
     expect(await append(whole!, 'b')).toMatchObject({ baseOffset: 1 });
   });
 });
+
+test('a topic that only the files know of, its entry in the MetaStore being lost, is told at the start', async () => {
+  const directory = temporaryDirectory();
+  const first = await openTestHub(directory);
+  await createTopic(first.hub, 'kept');
+  await append((await createTopic(first.hub, 'forgotten')).partitions[0]!, 'a');
+  await first.metaStore.transact({ delete: ['topic/forgotten'] });
+  await first.close();
+  const second = await openTestHub(directory);
+  expect(second.log.entries).toContainEqual(
+    expect.objectContaining({
+      level: 'error',
+      event: 'topic-unknown',
+      fields: expect.objectContaining({ topic: 'forgotten' }),
+    }),
+  );
+  expect(second.log.events('error')).toEqual(['topic-unknown']);
+});
