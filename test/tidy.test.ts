@@ -259,8 +259,8 @@ describe('each rule can fail', () => {
   it.each([
     ['a package registry', `https:${'//registry'}.example.org/a`, 1],
     ['a home', `see ${'/home'}/someone/a`, 1],
-    ['a checkout', `"${'/work'}/main/a"`, 1],
-    ['a relative path', 'see ../home/a and src/work/b', 0],
+    ['a checkout', `"${'/workspace'}/main/a"`, 1],
+    ['a relative path', 'see ../home/a and src/workspace/b', 0],
     ['a public page', 'https://example.org/a', 0],
   ])('a place: %s', (_title, text, count) => {
     expect(placeComplaints(repository({ 'src/a.ts': text }))).toHaveLength(count);

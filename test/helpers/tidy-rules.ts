@@ -271,7 +271,7 @@ export function placeComplaints(files: readonly SourceFile[]): string[] {
   // Put together from parts, so that this file does not complain about itself.
   const hosts = ['registry', 'repo', 'repo1', 'proxy', 'mirror', 'deb', 'pypi', 'files'].join('|');
   const host = new RegExp(`\\b(?:https?:)?//(?:${hosts})\\.[a-z0-9.-]+`, 'g');
-  const homes = ['work', 'home', 'root', 'Users', 'workspace'].join('|');
+  const homes = ['home', 'root', 'Users', 'workspace'].join('|');
   const place = new RegExp(`(?<![\\w.$}~/-])/(?:${homes})/[\\w.-]+`, 'g');
   const complaints: string[] = [];
   for (const { path, text } of files) {
