@@ -1,17 +1,30 @@
 // The composition root: the protocols that this hub speaks, and a broker made of them. A third protocol is a folder
 // under protocols/ and one line here.
-import { createKafkaFrontEnd } from '../protocols/kafka/front-end.ts';
-import { createMqttFrontEnd } from '../protocols/mqtt/front-end.ts';
+//
+// The front ends are imported while the stores wait for the disk: half of the program's files are theirs.
 import type { Log } from '../protocols/port.ts';
 import type { BrokerConfig } from './config/broker-config.ts';
 import { type Broker, type BrokerOptions, type FrontEndFactory, runBroker } from './running-broker.ts';
 
 const FRONT_ENDS: readonly FrontEndFactory[] = [
-  { protocol: 'kafka', create: (hub, config) => createKafkaFrontEnd(hub, config.kafka) },
-  { protocol: 'mqtt', create: (hub, config) => createMqttFrontEnd(hub, config.mqtt) },
+  {
+    protocol: 'kafka',
+    create: async (hub, config) => (await importKafka()).createKafkaFrontEnd(hub, config.kafka),
+  },
+  {
+    protocol: 'mqtt',
+    create: async (hub, config) => (await importMqtt()).createMqttFrontEnd(hub, config.mqtt),
+  },
 ];
+
+const importKafka = () => import('../protocols/kafka/front-end.ts');
+const importMqtt = () => import('../protocols/mqtt/front-end.ts');
 
 /** Throws StorageError, HubError or BrokerError with a sentence for the user; nothing is left open then. */
 export function startBroker(config: BrokerConfig, log: Log, options: BrokerOptions = {}): Promise<Broker> {
-  return runBroker(config, log, FRONT_ENDS, options);
+  const starting = runBroker(config, log, FRONT_ENDS, options);
+  // Should one fail, whoever needs it tells.
+  importKafka().catch(() => {});
+  importMqtt().catch(() => {});
+  return starting;
 }
