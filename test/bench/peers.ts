@@ -16,6 +16,7 @@ export interface Target {
 
 export interface Peer {
   readonly name: string;
+  readonly door: 'kafka' | 'mqtt';
   /** Why it cannot be measured here; undefined when it can. */
   missing(): Promise<string | undefined>;
   start(directory: string): Promise<Target>;
@@ -24,6 +25,7 @@ export interface Peer {
 /** Apache Kafka, durable on every batch as the hub is by default, through a script that starts and stops one node. */
 const kafka: Peer = {
   name: 'kafka',
+  door: 'kafka',
   async missing() {
     return process.env['POLYLOG_KAFKA_PEER'] === undefined
       ? 'POLYLOG_KAFKA_PEER does not name the script that starts it'
@@ -51,6 +53,7 @@ const kafka: Peer = {
 /** Mosquitto, in memory only, with no bound on its queues: what it does by default but for dropping nothing. */
 const mosquitto: Peer = {
   name: 'mosquitto',
+  door: 'mqtt',
   async missing() {
     return (await isInstalled('mosquitto')) ? undefined : 'mosquitto is not installed';
   },
@@ -74,6 +77,7 @@ const mosquitto: Peer = {
 
 const aedes: Peer = {
   name: 'aedes',
+  door: 'mqtt',
   async missing() {
     return undefined;
   },
@@ -88,7 +92,8 @@ const aedes: Peer = {
 export const peers: readonly Peer[] = [kafka, mosquitto, aedes];
 
 async function stopped(child: Child): Promise<void> {
-  child.kill('SIGTERM');
+  // They keep nothing, and mosquitto forgets a SIGTERM that comes just after it has started.
+  child.kill('SIGKILL');
   await child.finished;
 }
 

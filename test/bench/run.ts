@@ -115,12 +115,12 @@ async function measureScenario(
   const baselines: number[] = [];
   const hub = { name: 'hub', start: startHub };
   for (let round = 0; round < rounds; round += 1) {
-    for (const peer of [hub, ...chosenPeers]) {
+    for (const peer of [hub, ...chosenPeers.filter(({ door }) => door === scenario.door)]) {
       const runDirectory = join(directory, `${scenarios.indexOf(scenario)}-${round}-${peer.name}`);
       mkdirSync(runDirectory);
       try {
         const result = await measureOnce(scenario, peer, runDirectory, generators);
-        if (result !== undefined) results.set(peer.name, [...(results.get(peer.name) ?? []), result]);
+        results.set(peer.name, [...(results.get(peer.name) ?? []), result]);
       } catch (error) {
         // A peer that cannot keep up is told; the hub has to.
         if (peer === hub) throw error;
@@ -148,13 +148,12 @@ async function startHub(directory: string): Promise<Target> {
   return { name: 'hub', kafkaPort, mqttPort, pid, stop: async () => void (await stop()) };
 }
 
-/** Undefined when it does not speak the protocol. */
 async function measureOnce(
   scenario: Scenario,
   peer: Pick<Peer, 'start'>,
   directory: string,
   generators: Generators,
-): Promise<LoadResult | undefined> {
+): Promise<LoadResult> {
   const target = await peer.start(directory);
   try {
     return await measureTarget(scenario, target, generators);
@@ -167,9 +166,9 @@ async function measureTarget(
   scenario: Scenario,
   target: Target,
   generators: Generators,
-): Promise<LoadResult | undefined> {
+): Promise<LoadResult> {
   const port = scenario.door === 'kafka' ? target.kafkaPort : target.mqttPort;
-  if (port === undefined) return undefined;
+  if (port === undefined) throw new Error(`${target.name} has no port for ${scenario.door}`);
   const countOption = scenario.door === 'kafka' ? '--records' : '--messages';
   const load = async (topic: string, args: readonly string[], records: number): Promise<LoadResult> => {
     const whole = [
