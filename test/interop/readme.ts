@@ -65,7 +65,7 @@ export async function runTryIt(steps: readonly TryIt[], hub: HubProcess): Promis
   }
   for (const { child, step } of staying) {
     for (const line of step.prints) await child.waitFor(pattern(line));
-    child.kill('SIGTERM');
+    child.kill('SIGKILL');
     await child.finished;
   }
 }
