@@ -273,8 +273,6 @@ export const configSchema = z.strictObject({
     .prefault({}),
 });
 
-/** As written: units are text, missing keys are missing. */
-export type WrittenConfig = z.input<typeof configSchema>;
 /** Checked, with the defaults filled in; keys as in the file, units converted. */
 export type CheckedConfig = z.output<typeof configSchema>;
 export type CheckedListener = z.output<typeof listenerSchema>;

@@ -10,27 +10,21 @@ const numbers = (count: number, from = 0) =>
 describe('a client that does not acknowledge', () => {
   it('gets what its window allows, and the rest from the log, once and in order [FAULTS 44]', async () => {
     const on = new Delivering();
-    const client = on.client('slow', { inflightMax: 4 });
-    client.acknowledges = false;
-    on.subscribe(client, '#', { qos: 1 });
+    const client = on.holdingClient('slow', '#', { inflightMax: 4, qos: 1 });
     for (const payload of numbers(50)) on.publish('t', 't/1', payload);
     await settle();
     expect(client.payloads).toEqual(numbers(4));
-    client.acknowledges = true;
-    client.acknowledge();
+    client.resumeAcknowledging();
     for (let round = 0; client.payloads.length < 50 && round < 100; round++) await settle();
     expect(client.payloads).toEqual(numbers(50));
   });
 
   it('goes live again: what comes later is not read twice', async () => {
     const on = new Delivering();
-    const client = on.client('slow', { inflightMax: 2 });
-    client.acknowledges = false;
-    on.subscribe(client, '#', { qos: 1 });
+    const client = on.holdingClient('slow', '#', { inflightMax: 2, qos: 1 });
     for (const payload of numbers(10)) on.publish('t', 't/1', payload);
     await settle();
-    client.acknowledges = true;
-    client.acknowledge();
+    client.resumeAcknowledging();
     for (let round = 0; client.payloads.length < 10 && round < 100; round++) await settle();
     const reads = on.partition('t').reads;
     on.publish('t', 't/1', '10');
@@ -54,9 +48,7 @@ describe('a client that does not acknowledge', () => {
 
   it('reads the log no more while it waits', async () => {
     const on = new Delivering();
-    const client = on.client('slow', { inflightMax: 1 });
-    client.acknowledges = false;
-    on.subscribe(client, '#', { qos: 1 });
+    on.holdingClient('slow', '#', { inflightMax: 1, qos: 1 });
     for (const payload of numbers(20)) on.publish('t', 't/1', payload);
     await settle();
     const reads = on.partition('t').reads;
@@ -103,31 +95,25 @@ describe('a client that does not read', () => {
 describe('catching up', () => {
   it('does not bring a subscription what is older than it', async () => {
     const on = new Delivering();
-    const client = on.client('slow', { inflightMax: 2 });
-    client.acknowledges = false;
-    on.subscribe(client, 't/a', { qos: 1 });
+    const client = on.holdingClient('slow', 't/a', { inflightMax: 2, qos: 1 });
     for (const payload of numbers(6)) on.publish('t', 't/a', `a${payload}`);
     on.publish('t', 't/b', 'b too early');
     await settle();
     on.subscribe(client, 't/b', { qos: 1 });
     on.publish('t', 't/b', 'b in time');
-    client.acknowledges = true;
-    client.acknowledge();
+    client.resumeAcknowledging();
     for (let round = 0; round < 20; round++) await settle();
     expect(client.payloads).toEqual([...numbers(6).map((payload) => `a${payload}`), 'b in time']);
   });
 
   it('goes on with the other partitions where one cannot be read [FAULTS 7]', async () => {
     const on = new Delivering();
-    const client = on.client('slow', { inflightMax: 2 });
-    client.acknowledges = false;
-    on.subscribe(client, '#', { qos: 1 });
+    const client = on.holdingClient('slow', '#', { inflightMax: 2, qos: 1 });
     for (const payload of numbers(6))
       for (const topic of ['a', 'b', 'c']) on.publish(topic, topic, topic + payload);
     await settle();
     for (const topic of ['a', 'c']) on.partition(topic).unreadable = true;
-    client.acknowledges = true;
-    client.acknowledge();
+    client.resumeAcknowledging();
     for (let round = 0; round < 20; round++) await settle();
     const ofB = client.payloads.filter((payload) => payload.startsWith('b'));
     expect(ofB).toEqual(numbers(6).map((payload) => `b${payload}`));
@@ -139,9 +125,7 @@ describe('catching up', () => {
 
   it('that overtakes the dispatcher leaves to it what it has not sent', async () => {
     const on = new Delivering();
-    const client = on.client('slow', { inflightMax: 4 });
-    client.acknowledges = false;
-    on.subscribe(client, '#', { qos: 1 });
+    const client = on.holdingClient('slow', '#', { inflightMax: 4, qos: 1 });
     for (const payload of numbers(6)) on.publish('t', 't', payload);
     await settle();
     const partition = on.partition('t');
@@ -152,8 +136,7 @@ describe('catching up', () => {
     });
     for (const payload of numbers(4, 6)) on.publish('t', 't', payload);
     partition.commit();
-    client.acknowledges = true;
-    client.acknowledge();
+    client.resumeAcknowledging();
     for (let round = 0; round < 5; round++) await settle();
     expect(client.payloads).toEqual(numbers(6));
     release();
@@ -163,14 +146,11 @@ describe('catching up', () => {
 
   it('goes on where retention left something, and counts what is gone', async () => {
     const on = new Delivering();
-    const client = on.client('slow', { inflightMax: 1 });
-    client.acknowledges = false;
-    on.subscribe(client, '#', { qos: 1 });
+    const client = on.holdingClient('slow', '#', { inflightMax: 1, qos: 1 });
     for (const payload of numbers(10)) on.publish('t', 't', payload);
     await settle();
     on.partition('t').logStartOffset = 7;
-    client.acknowledges = true;
-    client.acknowledge();
+    client.resumeAcknowledging();
     for (let round = 0; round < 20; round++) await settle();
     expect(client.payloads).toEqual(['0', '7', '8', '9']);
     expect(on.counters.droppedRetention).toBe(6);
@@ -179,24 +159,19 @@ describe('catching up', () => {
 
   it('ends with the topic', async () => {
     const on = new Delivering();
-    const client = on.client('slow', { inflightMax: 1 });
-    client.acknowledges = false;
-    on.subscribe(client, '#', { qos: 1 });
+    const client = on.holdingClient('slow', '#', { inflightMax: 1, qos: 1 });
     for (const payload of numbers(5)) on.publish('t', 't', payload);
     await settle();
     await on.hub.topics.delete('t');
     on.publish('u', 'u', 'of another topic');
-    client.acknowledges = true;
-    client.acknowledge();
+    client.resumeAcknowledging();
     for (let round = 0; round < 10; round++) await settle();
     expect(client.payloads).toEqual(['0', 'of another topic']);
   });
 
   it('ends with the session', async () => {
     const on = new Delivering();
-    const client = on.client('slow', { inflightMax: 1 });
-    client.acknowledges = false;
-    on.subscribe(client, '#', { qos: 1 });
+    const client = on.holdingClient('slow', '#', { inflightMax: 1, qos: 1 });
     for (const payload of numbers(5)) on.publish('t', 't', payload);
     await settle();
     client.session.close();
@@ -236,9 +211,7 @@ describe('catching up', () => {
         const on = new Delivering(600);
         on.hub.commits = 'when-told';
         on.hub.topics.partitions = 3;
-        const client = on.client('slow', { inflightMax });
-        client.acknowledges = false;
-        on.subscribe(client, '#', { qos: 2 });
+        const client = on.holdingClient('slow', '#', { inflightMax, qos: 2 });
         const expected: string[][] = [[], [], []];
         const commit = () => [0, 1, 2].forEach((index) => void on.partition('t', index).commit());
         for (const step of sequence) {

@@ -28,6 +28,12 @@ export async function settle(): Promise<void> {
   for (let turn = 0; turn < 4; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
+export interface ClientOptions {
+  readonly version?: 4 | 5;
+  readonly inflightMax?: number;
+  readonly packetBytesMax?: number;
+}
+
 /** The other end of a session: reads at once, unless it is stalled. */
 export class FakeClient implements Sink {
   readonly packets: Packet[] = [];
@@ -73,6 +79,12 @@ export class FakeClient implements Sink {
       written();
     }
     this.session.drained();
+  }
+
+  /** Acknowledges what waits, and from now on all that comes. */
+  resumeAcknowledging(): void {
+    this.acknowledges = true;
+    this.acknowledge();
   }
 
   /** Acknowledges what waits, at most so many. */
@@ -144,10 +156,19 @@ export class Delivering {
 
   readonly followBytesMax: number;
 
-  client(
+  /** A client that has a subscription and acknowledges nothing until it is told to. */
+  holdingClient(
     clientId: string,
-    options: { version?: 4 | 5; inflightMax?: number; packetBytesMax?: number } = {},
+    filter: string,
+    { qos, ...options }: ClientOptions & { readonly qos: QoS },
   ): FakeClient {
+    const client = this.client(clientId, options);
+    client.acknowledges = false;
+    this.subscribe(client, filter, { qos });
+    return client;
+  }
+
+  client(clientId: string, options: ClientOptions = {}): FakeClient {
     const { hub, counters, followBytesMax } = this;
     const version = options.version ?? 5;
     const client = new FakeClient(

@@ -47,9 +47,7 @@ describe('packet identifiers towards a client', () => {
 
   it('are in use until PUBCOMP, whatever comes in between', async () => {
     const on = new Delivering();
-    const client = on.client('c');
-    client.acknowledges = false;
-    on.subscribe(client, '#', { qos: 2 });
+    const client = on.holdingClient('c', '#', { qos: 2 });
     on.publish('t', 't', 'x', { qos: 2 });
     await settle();
     const packetId = client.publishes[0]!.messageId!;
@@ -67,9 +65,7 @@ describe('packet identifiers towards a client', () => {
 
   it('are free after an error of PUBREC', async () => {
     const on = new Delivering();
-    const client = on.client('c');
-    client.acknowledges = false;
-    on.subscribe(client, '#', { qos: 2 });
+    const client = on.holdingClient('c', '#', { qos: 2 });
     on.publish('t', 't', 'x', { qos: 2 });
     await settle();
     client.session.pubrec(client.publishes[0]!.messageId!, 0x97);
@@ -85,9 +81,7 @@ describe('packet identifiers towards a client', () => {
     ['PUBCOMP', 2],
   ] as const)('answered by a %s that does not fit QoS %i are an error', async (kind, qos) => {
     const on = new Delivering();
-    const client = on.client('c');
-    client.acknowledges = false;
-    on.subscribe(client, '#', { qos: 2 });
+    const client = on.holdingClient('c', '#', { qos: 2 });
     on.publish('t', 't', 'x', { qos });
     await settle();
     const packetId = client.publishes[0]!.messageId!;
