@@ -243,8 +243,7 @@ export interface TopicView {
 
 /** Effective configuration of a topic, Kafka's names in camel case. Only what has an effect. */
 export interface TopicConfig {
-  readonly cleanupPolicy: 'delete' | 'compact';
-  readonly segmentBytes: number;
+  readonly cleanupPolicy: 'delete' | 'compact' | 'compact,delete';
   readonly maxMessageBytes: number;
   readonly messageTimestampType: 'CreateTime' | 'LogAppendTime';
 }

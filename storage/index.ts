@@ -6,6 +6,7 @@ export type { NodeIdentity } from './data-directory.ts';
 export type { Clock, Log, Random, Timer } from './environment.ts';
 export { StorageError, type StorageErrorCode } from './errors.ts';
 export type { FileSystem, OpenFile } from './file-system.ts';
+export { DEFAULT_LOG_CONFIG, type LogConfig } from './log-config.ts';
 export {
   type LogStore,
   type LogStoreOptions,

@@ -12,6 +12,7 @@ import {
   SHARED_BATCH_BYTES_MAX,
   SHARED_BATCH_RECORDS_MAX,
 } from './limits.ts';
+import type { LogConfig } from './log-config.ts';
 import { Segment, type SegmentList } from './segment.ts';
 import { SegmentIndex } from './segment-index.ts';
 import type { StoreParts } from './store-parts.ts';
@@ -24,14 +25,13 @@ export interface LogAppenderOptions {
   readonly tail: PartitionTail;
   readonly committer: Committer;
   readonly logEndOffset: number;
-  readonly segmentBytes: number;
+  readonly config: LogConfig;
 }
 
 export class LogAppender {
   readonly #parts: StoreParts;
   readonly #options: LogAppenderOptions;
-  /** A batch that would make a segment larger than this begins the next one. */
-  segmentBytes: number;
+  config: LogConfig;
   #logEndOffset: number;
   #unflushedBytes = 0;
   /** The segment that this opening appends to. */
@@ -46,7 +46,7 @@ export class LogAppender {
     this.#parts = parts;
     this.#options = options;
     this.#logEndOffset = options.logEndOffset;
-    this.segmentBytes = options.segmentBytes;
+    this.config = options.config;
   }
 
   /** Offset of the next record. */
@@ -164,7 +164,7 @@ export class LogAppender {
     let segment = this.#active;
     if (
       segment === undefined ||
-      (segment.byteSize > 0 && segment.byteSize + byteLength > this.segmentBytes)
+      (segment.byteSize > 0 && segment.byteSize + byteLength > this.config.segmentBytes)
     ) {
       segment = this.#roll(baseOffset);
     }

@@ -9,6 +9,7 @@ import { INDEX_DIRECTORY, partitionDirectory } from './file-names.ts';
 import { type FileSystem, nodeFileSystem } from './file-system.ts';
 import { type IndexDatabase, openLevelIndex } from './index-database.ts';
 import { OPEN_FILES_MAX, POOL_BYTES_MAX, SCANS_MAX, SMALL_WRITES_MAX } from './limits.ts';
+import type { LogConfig } from './log-config.ts';
 import { OpenFiles } from './open-files.ts';
 import { PartitionLog } from './partition-log.ts';
 import { highestEpochOnDisk, type LogFailure, recoverLog } from './recovery.ts';
@@ -50,7 +51,7 @@ export interface PartitionOptions {
   readonly logId: number;
   /** Raised at each opening; never below what `diskLeaderEpoch` says. */
   readonly leaderEpoch: number;
-  readonly segmentBytes: number;
+  readonly config: LogConfig;
 }
 
 /** @throws StorageError locked, data-directory, format, io */

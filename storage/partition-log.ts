@@ -8,8 +8,9 @@ import { type Append, type CommitGroup, type CommitHost, Committer } from './com
 import { assert, StorageError, storageErrorOf } from './errors.ts';
 import { IndexCompletion } from './index-completion.ts';
 import { type EpochEnd, endOfEpoch, epochStarts } from './leader-epochs.ts';
-import { SEGMENT_BYTES_MAX, UNFLUSHED_BYTES_MAX } from './limits.ts';
+import { UNFLUSHED_BYTES_MAX } from './limits.ts';
 import { LogAppender } from './log-appender.ts';
+import { type LogConfig, withinBounds } from './log-config.ts';
 import { LogFiles } from './log-files.ts';
 import { emptyRange, LogReader } from './log-reader.ts';
 import type { Manifest, RecoveryCheckpoint } from './manifest.ts';
@@ -25,7 +26,7 @@ export interface PartitionLogOptions {
   readonly partition: number;
   readonly logId: number;
   readonly leaderEpoch: number;
-  readonly segmentBytes: number;
+  readonly config: LogConfig;
   readonly directory: string;
 }
 
@@ -105,7 +106,7 @@ export class PartitionLog {
       tail: this.#tail,
       committer: this.#committer,
       logEndOffset: recovered.logEndOffset,
-      segmentBytes: Math.min(options.segmentBytes, SEGMENT_BYTES_MAX),
+      config: withinBounds(options.config),
     });
     this.#files = new LogFiles(parts, options.directory, this.#background, recovered);
     // What a damaged log had once is in its manifest: it stays as it is.
@@ -153,9 +154,13 @@ export class PartitionLog {
     this.#highWatermark = offset;
   }
 
-  /** The segment size from the next append on. */
-  setSegmentBytes(segmentBytes: number): void {
-    this.#appender.segmentBytes = Math.min(segmentBytes, SEGMENT_BYTES_MAX);
+  /** In effect from the next append, or the next round of maintenance, on. */
+  setConfig(config: LogConfig): void {
+    this.#appender.config = withinBounds(config);
+  }
+
+  get config(): LogConfig {
+    return this.#appender.config;
   }
 
   /**

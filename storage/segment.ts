@@ -1,19 +1,25 @@
 // One data file of a partition, and the partition's files in order. A segment holds one leader epoch and is appended
 // to only by the opening of the log that made it; after that it is closed for good.
 import { join } from 'node:path';
+import { assert } from './errors.ts';
 import { segmentFileName } from './file-names.ts';
 import type { SegmentIndex, SegmentTimes } from './segment-index.ts';
 
 export class Segment {
   readonly leaderEpoch: number;
   readonly baseOffset: number;
-  readonly path: string;
+  path: string;
   /** All finished batches, on disk or not yet. */
   byteSize: number;
   /** What is on disk: a file is read below it only. */
   flushedBytes: number;
   /** One past the last offset that its batches cover. */
   endOffset: number;
+  /**
+   * It left the list: deleted, or replaced by its compacted self. Whoever waited for its file looks here before judging
+   * what came, and starts over from the list.
+   */
+  gone = false;
   /** Entries in memory; only while it is appended to. */
   index: SegmentIndex | undefined = undefined;
   /** Known at once while appended to; of a closed segment once its index has been looked at. */
@@ -34,12 +40,17 @@ export class Segment {
   }
 }
 
-/** Segments in offset order. */
+/** Segments in offset order. Each change makes another array, so that who holds one may step through it at leisure. */
 export class SegmentList {
-  readonly #segments: Segment[];
+  #segments: readonly Segment[];
 
   constructor(segments: readonly Segment[]) {
-    this.#segments = [...segments];
+    this.#segments = segments;
+  }
+
+  /** As they are now. */
+  get all(): readonly Segment[] {
+    return this.#segments;
   }
 
   get length(): number {
@@ -61,7 +72,19 @@ export class SegmentList {
   }
 
   push(segment: Segment): void {
-    this.#segments.push(segment);
+    this.#segments = [...this.#segments, segment];
+  }
+
+  /** Puts `next` in the place of `replaced`, which are neighbours and are gone from now on. */
+  replace(replaced: readonly Segment[], next: readonly Segment[]): void {
+    const from = replaced[0] === undefined ? -1 : this.#segments.indexOf(replaced[0]);
+    assert(
+      from >= 0 && replaced.every((segment, index) => this.#segments[from + index] === segment),
+      'segments that are replaced are neighbours in the list',
+    );
+    this.#segments = this.#segments.toSpliced(from, replaced.length, ...next);
+    for (const segment of replaced) segment.gone = true;
+    for (const segment of next) segment.gone = false;
   }
 
   /** Index of the last segment whose base is at or below `offset`; 0 when `offset` is below all. */

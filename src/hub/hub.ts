@@ -59,7 +59,7 @@ export class HubError extends Error {
 export async function openHub(options: HubOptions): Promise<LocalHub> {
   const { topics: defaults, clock, random, log, metaStore, store, nodeId } = options;
   const defaultConfig = defaults.config;
-  const problem = checkTopicConfig(defaultConfig, false);
+  const problem = checkTopicConfig(defaultConfig);
   if (problem !== undefined) throw new HubError('topic-config', `[topics] config: ${problem}`);
   const topicStore = new TopicStore({ metaStore, store, nodeId, clock, log, defaultConfig });
   const loaded = await topicStore.load();

@@ -2,6 +2,7 @@
 // hub honours it. A name that Kafka does not know is refused, a value out of range too, and so is a value that
 // would have no effect: what is accepted is what happens.
 import type { TopicConfig } from '../../protocols/port.ts';
+import type { LogConfig } from '../../storage/index.ts';
 
 interface ConfigDefinition {
   readonly name: string;
@@ -16,6 +17,7 @@ interface ConfigDefinition {
 
 const INT_MAX = 2n ** 31n - 1n;
 const LONG_MAX = 2n ** 63n - 1n;
+const LONG_MAX_NUMBER = Number(LONG_MAX);
 /** The largest array that Kafka's virtual machine makes. */
 const JVM_ARRAY_MAX = INT_MAX - 8n;
 
@@ -28,25 +30,25 @@ const DEFINITIONS: readonly ConfigDefinition[] = [
   ignored('compression.lz4.level', '9', integer(1n, 17n)),
   ignored('compression.type', 'producer', oneOf('uncompressed', 'zstd', 'lz4', 'snappy', 'gzip', 'producer')),
   ignored('compression.zstd.level', '3', integer(-131072n, 22n)),
-  ignored('delete.retention.ms', '86400000', integer(0n, LONG_MAX)),
+  honoured('delete.retention.ms', '86400000', integer(0n, LONG_MAX)),
   ignored('errors.deadletterqueue.group.enable', 'false', boolean),
   ignored('file.delete.delay.ms', '60000', integer(0n, LONG_MAX)),
-  // Every acknowledged batch is flushed, which is more than the default promises and what 1 asks for.
-  ignored('flush.messages', String(LONG_MAX), integer(1n, LONG_MAX), '1'),
-  ignored('flush.ms', String(LONG_MAX), integer(0n, LONG_MAX)),
+  // Kafka leaves flushing to the system and relies on copies; here every acknowledged batch is on disk by default.
+  honoured('flush.messages', '1', integer(1n, LONG_MAX)),
+  honoured('flush.ms', '1000', integer(0n, LONG_MAX)),
   ignored('follower.replication.throttled.replicas', '', text),
   ignored('index.interval.bytes', '4096', integer(0n, INT_MAX)),
   ignored('leader.replication.throttled.replicas', '', text),
   ignored('local.retention.bytes', '-2', integer(-2n, LONG_MAX)),
   ignored('local.retention.ms', '-2', integer(-2n, LONG_MAX)),
-  ignored('max.compaction.lag.ms', String(LONG_MAX), integer(1n, LONG_MAX)),
+  honoured('max.compaction.lag.ms', String(LONG_MAX), integer(1n, LONG_MAX)),
   ignored('max.decompressed.message.bytes', String(JVM_ARRAY_MAX), integer(1n, JVM_ARRAY_MAX)),
   honoured('max.message.bytes', '1048588', integer(0n, INT_MAX)),
   ignored('message.timestamp.after.max.ms', '3600000', integer(0n, LONG_MAX)),
   ignored('message.timestamp.before.max.ms', String(LONG_MAX), integer(0n, LONG_MAX)),
   honoured('message.timestamp.type', 'CreateTime', oneOf('CreateTime', 'LogAppendTime')),
-  ignored('min.cleanable.dirty.ratio', '0.5', ratio),
-  ignored('min.compaction.lag.ms', '0', integer(0n, LONG_MAX)),
+  honoured('min.cleanable.dirty.ratio', '0.5', ratio),
+  honoured('min.compaction.lag.ms', '0', integer(0n, LONG_MAX)),
   ignored('min.insync.replicas', '1', integer(1n, INT_MAX)),
   ignored('preallocate', 'false', boolean),
   ignored('remote.copy.lag.bytes', '-1', integer(-1n, LONG_MAX)),
@@ -54,13 +56,12 @@ const DEFINITIONS: readonly ConfigDefinition[] = [
   ignored('remote.log.copy.disable', 'false', boolean),
   ignored('remote.log.delete.on.disable', 'false', boolean),
   ignored('remote.storage.enable', 'false', boolean),
-  ignored('retention.bytes', '-1', integer(-LONG_MAX - 1n, LONG_MAX)),
-  // Records are kept for ever, which is what -1 asks for.
-  ignored('retention.ms', '604800000', integer(-1n, LONG_MAX), '-1'),
+  honoured('retention.bytes', '-1', integer(-LONG_MAX - 1n, LONG_MAX)),
+  honoured('retention.ms', '604800000', integer(-1n, LONG_MAX)),
   honoured('segment.bytes', '1073741824', integer(SEGMENT_BYTES_MIN, INT_MAX)),
-  ignored('segment.index.bytes', '10485760', integer(4n, INT_MAX)),
+  honoured('segment.index.bytes', '10485760', integer(4n, INT_MAX)),
   ignored('segment.jitter.ms', '0', integer(0n, LONG_MAX)),
-  ignored('segment.ms', '604800000', integer(1n, LONG_MAX)),
+  honoured('segment.ms', '604800000', integer(1n, LONG_MAX)),
   ignored('unclean.leader.election.enable', 'false', boolean),
 ];
 
@@ -72,25 +73,19 @@ export const HONOURED_NAMES: readonly string[] = DEFINITIONS.filter((each) => ea
 );
 
 /** Undefined when every entry can be honoured, else a sentence about the first one that cannot. */
-export function checkTopicConfig(
-  config: Readonly<Record<string, string>>,
-  internal: boolean,
-): string | undefined {
+export function checkTopicConfig(config: Readonly<Record<string, string>>): string | undefined {
   for (const [name, value] of Object.entries(config)) {
-    const problem = checkEntry(name, value, internal);
+    const problem = checkEntry(name, value);
     if (problem !== undefined) return problem;
   }
   return undefined;
 }
 
-function checkEntry(name: string, value: string, internal: boolean): string | undefined {
+function checkEntry(name: string, value: string): string | undefined {
   const definition = BY_NAME.get(name);
   if (definition === undefined) return `unknown topic config "${name}"`;
   const wanted = definition.check(value);
   if (wanted !== undefined) return `topic config "${name}" must be ${wanted}, not "${value}"`;
-  if (name === 'cleanup.policy' && value.trim() !== 'delete' && !internal) {
-    return `topic config "cleanup.policy" can only be "delete": records are not compacted yet`;
-  }
   if (definition.honoured || isSaidAlready(definition, value.trim())) return undefined;
   return `topic config "${name}" has no effect here; only its default "${definition.default}" is accepted, not "${value}"`;
 }
@@ -109,12 +104,46 @@ export function effectiveTopicConfig(
 ): TopicConfig {
   const inEffect = (name: string) => honouredValue(name, topic, defaults);
   return {
-    cleanupPolicy: inEffect('cleanup.policy') === 'compact' ? 'compact' : 'delete',
-    segmentBytes: Number(inEffect('segment.bytes')),
+    cleanupPolicy: cleanupPolicyOf(inEffect('cleanup.policy')),
     maxMessageBytes: Number(inEffect('max.message.bytes')),
     messageTimestampType:
       inEffect('message.timestamp.type') === 'LogAppendTime' ? 'LogAppendTime' : 'CreateTime',
   };
+}
+
+/** The same in the store's words. */
+export function logConfigOf(
+  topic: Readonly<Record<string, string>>,
+  defaults: Readonly<Record<string, string>>,
+): LogConfig {
+  const numberOf = (name: string) => Number(honouredValue(name, topic, defaults));
+  /** Kafka's largest long, and any negative value, say that there is no limit. */
+  const limitOf = (name: string) => {
+    const value = numberOf(name);
+    return value < 0 || value >= LONG_MAX_NUMBER ? Number.POSITIVE_INFINITY : value;
+  };
+  const policy = cleanupPolicyOf(honouredValue('cleanup.policy', topic, defaults));
+  return {
+    segmentBytes: numberOf('segment.bytes'),
+    segmentMs: limitOf('segment.ms'),
+    indexBytesMax: numberOf('segment.index.bytes'),
+    flushMessages: limitOf('flush.messages'),
+    flushMs: limitOf('flush.ms'),
+    deletes: policy !== 'compact',
+    retentionMs: limitOf('retention.ms'),
+    retentionBytes: limitOf('retention.bytes'),
+    compacts: policy !== 'delete',
+    minCleanableDirtyRatio: numberOf('min.cleanable.dirty.ratio'),
+    minCompactionLagMs: limitOf('min.compaction.lag.ms'),
+    maxCompactionLagMs: limitOf('max.compaction.lag.ms'),
+    deleteRetentionMs: limitOf('delete.retention.ms'),
+  };
+}
+
+function cleanupPolicyOf(value: string): TopicConfig['cleanupPolicy'] {
+  const policies = new Set(value.split(',').map((each) => each.trim()));
+  if (!policies.has('compact')) return 'delete';
+  return policies.has('delete') ? 'compact,delete' : 'compact';
 }
 
 /** The value in effect of an honoured name. */

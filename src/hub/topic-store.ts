@@ -198,7 +198,7 @@ export class TopicStore {
         partition: partition.partition,
         logId: topic.record.logIds[partition.partition]!,
         leaderEpoch: partition.leaderEpoch,
-        segmentBytes: topic.config.segmentBytes,
+        config: topic.logConfig,
       });
       partition.open(partitionLog);
     } catch (error) {

@@ -1,7 +1,8 @@
 // A topic as the hub holds it: what the MetaStore says of it, and a handle for each partition.
 import type { Clock, Log, TopicView } from '../../protocols/port.ts';
+import type { LogConfig } from '../../storage/index.ts';
 import { HubPartition } from './partition.ts';
-import { effectiveTopicConfig } from './topic-configs.ts';
+import { effectiveTopicConfig, logConfigOf } from './topic-configs.ts';
 import type { TopicRecord } from './topic-records.ts';
 
 export interface HubTopic extends TopicView {
@@ -9,6 +10,8 @@ export interface HubTopic extends TopicView {
   /** The topic's record in the MetaStore, and its revision there. */
   readonly record: TopicRecord;
   readonly revision: number;
+  /** What the topic's configuration means to its logs. */
+  readonly logConfig: LogConfig;
 }
 
 export interface TopicSurroundings {
@@ -17,6 +20,9 @@ export interface TopicSurroundings {
   /** Topic config of new topics where they say nothing themselves. */
   readonly defaultConfig: Readonly<Record<string, string>>;
 }
+
+/** What users want of their topics does not count for the hub's own: their segments are small, to be replayed quickly. */
+export const INTERNAL_DEFAULTS: Readonly<Record<string, string>> = { 'segment.bytes': '104857600' };
 
 /** @param leaderEpochs of each partition. The partitions have no log yet. */
 export function makeTopic(
@@ -27,10 +33,12 @@ export function makeTopic(
   { clock, log, defaultConfig }: TopicSurroundings,
 ): HubTopic {
   const { topicId, internal } = record;
-  const config = effectiveTopicConfig(record.config, defaultConfig);
+  const defaults = internal ? INTERNAL_DEFAULTS : defaultConfig;
+  const config = effectiveTopicConfig(record.config, defaults);
+  const logConfig = logConfigOf(record.config, defaults);
   const partitions = leaderEpochs.map(
     (leaderEpoch, partition) =>
       new HubPartition({ topic: name, topicId, partition, leaderEpoch, internal, clock, log }),
   );
-  return { name, topicId, internal, partitions, config, record, revision };
+  return { name, topicId, internal, partitions, config, logConfig, record, revision };
 }

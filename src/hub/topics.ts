@@ -12,7 +12,7 @@ import { StorageError } from '../../storage/index.ts';
 import type { TopicDefaults } from '../config/broker-config.ts';
 import { PARTITIONS_MAX } from './limits.ts';
 import type { HubPartition } from './partition.ts';
-import { type HubTopic, makeTopic, type TopicSurroundings } from './topic.ts';
+import { type HubTopic, INTERNAL_DEFAULTS, makeTopic, type TopicSurroundings } from './topic.ts';
 import { checkTopicConfig, HONOURED_NAMES, honouredValue } from './topic-configs.ts';
 import { collisionKeyOf, illegalTopicName, isReservedTopicName } from './topic-names.ts';
 import type { TopicRecord } from './topic-records.ts';
@@ -125,9 +125,10 @@ export class HubTopics implements Topics {
   describeConfig(name: string): readonly TopicConfigEntry[] | undefined {
     const record = this.#byName.get(name)?.record;
     if (record === undefined) return undefined;
+    const defaults = record.internal ? INTERNAL_DEFAULTS : this.#options.defaultConfig;
     return HONOURED_NAMES.map((entry) => ({
       name: entry,
-      value: honouredValue(entry, record.config, this.#options.defaultConfig),
+      value: honouredValue(entry, record.config, defaults),
       source: Object.hasOwn(record.config, entry) ? 'topic' : 'default',
     }));
   }
@@ -170,7 +171,7 @@ export class HubTopics implements Topics {
       const message = `the replication factor can only be 1, not ${request.replicationFactor}: there is one node`;
       return { error: 'invalid-replication-factor', message };
     }
-    const problem = checkTopicConfig(config, internal);
+    const problem = checkTopicConfig(config);
     if (problem !== undefined) return { error: 'invalid-config', message: problem };
     return { name, partitions, config, internal, validateOnly };
   }

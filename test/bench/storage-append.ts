@@ -5,7 +5,7 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BatchCursor } from '../../storage/batch-cursor.ts';
-import { type LogStore, openLogStore, type PartitionLog } from '../../storage/index.ts';
+import { DEFAULT_LOG_CONFIG, type LogStore, openLogStore, type PartitionLog } from '../../storage/index.ts';
 
 const SECONDS = 2;
 const directory = await mkdtemp(join(process.argv[2] ?? tmpdir(), 'polylog-bench-'));
@@ -36,7 +36,7 @@ const partitionOf = (partition: number, leaderEpoch = 1) => ({
   partition,
   logId: partition,
   leaderEpoch,
-  segmentBytes: 1 << 30,
+  config: DEFAULT_LOG_CONFIG,
 });
 
 const source = Buffer.alloc(100 * 100, 'x');

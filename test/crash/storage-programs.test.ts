@@ -9,6 +9,7 @@ import type { PartitionLog } from '../../storage/partition-log.ts';
 import { FaultyFileSystem, type RandomSource, seededRandom } from '../helpers/faulty-file-system.ts';
 import {
   append,
+  logConfig,
   MemoryIndex,
   openStore,
   PARTITION,
@@ -57,7 +58,7 @@ class Program {
     if (choice < 45) await this.#append(false);
     else if (choice < 60) await this.#append(true);
     else if (choice < 75) await this.#read();
-    else if (choice < 80) this.#log!.setSegmentBytes(200 + this.#below(5000));
+    else if (choice < 80) this.#log!.setConfig(logConfig({ segmentBytes: 200 + this.#below(5000) }));
     else if (choice < 86) await this.#fault();
     else if (choice < 92) await this.#stop().then(() => this.#open());
     else await this.#crash();
@@ -190,7 +191,7 @@ class Program {
     this.#log = await store.openPartition({
       ...PARTITION,
       leaderEpoch: this.#epoch,
-      segmentBytes: 200 + this.#below(5000),
+      config: logConfig({ segmentBytes: 200 + this.#below(5000) }),
     });
     const end = this.#log.logEndOffset;
     this.trace.push(`open at ${end}`);

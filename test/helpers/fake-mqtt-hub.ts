@@ -319,7 +319,6 @@ export class FakeTopics implements Topics {
 
 const CONFIG = {
   cleanupPolicy: 'delete',
-  segmentBytes: 1 << 30,
   messageTimestampType: 'CreateTime',
 } as const;
 

@@ -8,6 +8,7 @@ import type { BatchOptions, BatchWriter } from '../../storage/batch-writer.ts';
 import type { Append } from '../../storage/committer.ts';
 import type { Clock, Log } from '../../storage/environment.ts';
 import type { IndexDatabase, IndexRow } from '../../storage/index-database.ts';
+import { DEFAULT_LOG_CONFIG, type LogConfig } from '../../storage/log-config.ts';
 import { type LogStore, type LogStoreOptions, openLogStore } from '../../storage/log-store.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
 
@@ -121,13 +122,18 @@ export class MemoryIndex implements IndexDatabase {
   }
 }
 
+/** Tests say what they care about; segments are small. */
+export function logConfig(config: Partial<LogConfig>): LogConfig {
+  return { ...DEFAULT_LOG_CONFIG, segmentBytes: 1 << 20, ...config };
+}
+
 export const PARTITION = {
   topic: 'events',
   topicId: 'incarnation-1',
   partition: 0,
   logId: 1,
   leaderEpoch: 1,
-  segmentBytes: 1 << 20,
+  config: logConfig({}),
 };
 
 export interface StoreFixture {

@@ -4,6 +4,7 @@ import { type Fault, FaultyFileSystem } from '../helpers/faulty-file-system.ts';
 import {
   append,
   codeOf,
+  logConfig,
   MemoryIndex,
   openStore,
   PARTITION,
@@ -126,7 +127,7 @@ describe('a flush that hangs', () => {
 
   it('writes nothing more once it comes back', async () => {
     const { store, files, clock } = await openMachine();
-    const partition = await store.openPartition({ ...PARTITION, segmentBytes: 200 });
+    const partition = await store.openPartition({ ...PARTITION, config: logConfig({ segmentBytes: 200 }) });
     await append(partition, [record('kept')]).flushed;
     files.arm({ kind: 'datasync-hangs' });
     // The old segment is flushed before the next one begins: there it hangs.

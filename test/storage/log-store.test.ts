@@ -9,6 +9,7 @@ import { openLevelIndex } from '../../storage/index-database.ts';
 import {
   append,
   codeOf,
+  logConfig,
   openStore,
   PARTITION,
   readAll,
@@ -213,7 +214,7 @@ describe('a topic', () => {
 describe('the index', () => {
   async function filled(directory: string): Promise<void> {
     const { store } = await openStore({ directory, indexIntervalBytes: 300 });
-    const log = await store.openPartition({ ...PARTITION, segmentBytes: 20_000 });
+    const log = await store.openPartition({ ...PARTITION, config: logConfig({ segmentBytes: 20_000 }) });
     for (let index = 0; index < 300; index++) {
       const { flushed } = append(log, [record(`v${index}`.padEnd(100), 1000 + index)]);
       if (index % 50 === 49) await flushed;
@@ -223,7 +224,11 @@ describe('the index', () => {
 
   async function expectWhole(directory: string): Promise<void> {
     const { store } = await openStore({ directory, indexIntervalBytes: 300, tailCacheBytes: 0 });
-    const log = await store.openPartition({ ...PARTITION, leaderEpoch: 2, segmentBytes: 20_000 });
+    const log = await store.openPartition({
+      ...PARTITION,
+      leaderEpoch: 2,
+      config: logConfig({ segmentBytes: 20_000 }),
+    });
     for (const offset of [0, 7, 150, 299]) {
       expect(valuesOf(await readAll(log, offset, 1, offset + 1))).toEqual([`v${offset}`.padEnd(100)]);
       expect(await log.offsetForTime(1000 + offset, 300)).toMatchObject({

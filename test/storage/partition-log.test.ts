@@ -6,6 +6,7 @@ import type { PartitionLog } from '../../storage/partition-log.ts';
 import {
   append,
   codeOf,
+  logConfig,
   openStore,
   PARTITION,
   readAll,
@@ -27,7 +28,10 @@ function withLog<Result>(
     try {
       const log = await fixture.store.openPartition({
         ...PARTITION,
-        segmentBytes: options.segmentBytes ?? PARTITION.segmentBytes,
+        config:
+          options.segmentBytes === undefined
+            ? PARTITION.config
+            : logConfig({ segmentBytes: options.segmentBytes }),
       });
       return await use(log, fixture, directory);
     } finally {

@@ -8,6 +8,7 @@ import { SegmentIndex } from '../../storage/segment-index.ts';
 import { FaultyFileSystem } from '../helpers/faulty-file-system.ts';
 import {
   append,
+  logConfig,
   MemoryIndex,
   openStore,
   PARTITION,
@@ -40,11 +41,15 @@ async function made({ batches, segmentBytes, reopened, ...options }: RandomLog):
   const index = new MemoryIndex();
   const open = () => openStore({ directory: '/data', fileSystem: files.process(), index, ...options });
   const { store } = await open();
-  const log = await store.openPartition({ ...PARTITION, segmentBytes });
+  const log = await store.openPartition({ ...PARTITION, config: logConfig({ segmentBytes }) });
   await Promise.all(batches.map((batch) => append(log, batch).flushed));
   if (!reopened) return log;
   await store.close();
-  return (await open()).store.openPartition({ ...PARTITION, leaderEpoch: 2, segmentBytes });
+  return (await open()).store.openPartition({
+    ...PARTITION,
+    leaderEpoch: 2,
+    config: logConfig({ segmentBytes }),
+  });
 }
 
 const firstAtOrAfter = (all: readonly TestRecord[], timestampMs: number): number =>

@@ -6,6 +6,7 @@ import { FaultyFileSystem } from '../helpers/faulty-file-system.ts';
 import {
   append,
   codeOf,
+  logConfig,
   MemoryIndex,
   openStore,
   PARTITION,
@@ -36,7 +37,7 @@ class Machine {
     const partition = await fixture.store.openPartition({
       ...PARTITION,
       leaderEpoch: this.#epoch,
-      segmentBytes,
+      config: logConfig({ segmentBytes }),
     });
     return { ...fixture, partition };
   }

@@ -176,7 +176,7 @@ function append({ work, item, config, partition, batch }: CheckedItem, section: 
   const writeOptions: WriteOptions = {
     logAppendTimeMs,
     latestTimestampMs: nowMs + TIMESTAMP_AFTER_MAX_MS,
-    requireKeys: config.cleanupPolicy === 'compact',
+    requireKeys: config.cleanupPolicy !== 'delete',
   };
   const options = batchOptionsOf(batch, section, work.acks ?? 'flushed', isLogAppendTime);
   const appended = partition.append(options, (writer) => writeRecords(writer, batch, section, writeOptions));

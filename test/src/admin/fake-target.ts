@@ -55,7 +55,6 @@ export function fakePartition(topic: string, partition: number, shape: FakeParti
 export function fakeTopic(name: string, partitions: readonly Partition[], internal = false): TopicView {
   const config = {
     cleanupPolicy: 'delete',
-    segmentBytes: 1,
     maxMessageBytes: 1,
     messageTimestampType: 'CreateTime',
   } as const;

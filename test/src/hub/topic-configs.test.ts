@@ -1,34 +1,40 @@
 // Which topic configs are accepted, and what is in effect.
 import { expect, test } from 'vitest';
-import { checkTopicConfig, effectiveTopicConfig, honouredValue } from '../../../src/hub/topic-configs.ts';
+import {
+  checkTopicConfig,
+  effectiveTopicConfig,
+  honouredValue,
+  logConfigOf,
+} from '../../../src/hub/topic-configs.ts';
 
 test.each([
   ['segment.bytes', '1048576'],
   ['max.message.bytes', '0'],
   ['message.timestamp.type', 'LogAppendTime'],
   ['cleanup.policy', 'delete'],
-])('%s=%s is honoured, so it is accepted', (name, value) => {
-  expect(checkTopicConfig({ [name]: value }, false)).toBeUndefined();
-});
-
-test.each([
-  ['retention.ms', '604800000'],
+  ['cleanup.policy', 'compact'],
+  ['cleanup.policy', 'compact, delete'],
+  ['retention.ms', '1000'],
   ['retention.ms', '-1'],
   ['retention.bytes', '-1'],
-  ['compression.type', 'producer'],
-  ['min.insync.replicas', '1'],
   ['flush.messages', '9223372036854775807'],
-])('%s=%s says what happens anyway, so it is accepted', (name, value) => {
-  expect(checkTopicConfig({ [name]: value }, false)).toBeUndefined();
+  ['min.cleanable.dirty.ratio', '0.1'],
+])('%s=%s is honoured, so it is accepted', (name, value) => {
+  expect(checkTopicConfig({ [name]: value })).toBeUndefined();
 });
 
 test.each([
-  ['retention.ms', '1000'],
+  ['compression.type', 'producer'],
+  ['min.insync.replicas', '1'],
+])('%s=%s says what happens anyway, so it is accepted', (name, value) => {
+  expect(checkTopicConfig({ [name]: value })).toBeUndefined();
+});
+
+test.each([
   ['compression.type', 'zstd'],
   ['min.insync.replicas', '2'],
-  ['min.cleanable.dirty.ratio', '0.1'],
 ])('%s=%s would have no effect, so it is refused', (name, value) => {
-  expect(checkTopicConfig({ [name]: value }, false)).toContain('has no effect here');
+  expect(checkTopicConfig({ [name]: value })).toContain('has no effect here');
 });
 
 test.each([
@@ -46,17 +52,11 @@ test.each([
   ['min.cleanable.dirty.ratio', '2', 'a number from 0 to 1'],
   ['unclean.leader.election.enable', 'maybe', 'true or false'],
 ])('%s=%s is out of range', (name, value, wanted) => {
-  expect(checkTopicConfig({ [name]: value }, false)).toContain(`must be ${wanted}`);
+  expect(checkTopicConfig({ [name]: value })).toContain(`must be ${wanted}`);
 });
 
 test('a name that Kafka does not know is refused', () => {
-  expect(checkTopicConfig({ 'retention.sm': '-1' }, false)).toBe('unknown topic config "retention.sm"');
-});
-
-test('only internal topics may ask for compaction', () => {
-  expect(checkTopicConfig({ 'cleanup.policy': 'compact' }, true)).toBeUndefined();
-  expect(checkTopicConfig({ 'cleanup.policy': 'compact' }, false)).toContain('cleanup.policy');
-  expect(checkTopicConfig({ 'cleanup.policy': 'compact,delete' }, false)).toContain('cleanup.policy');
+  expect(checkTopicConfig({ 'retention.sm': '-1' })).toBe('unknown topic config "retention.sm"');
 });
 
 test("in effect is the topic's own value, else the hub's default, else Kafka's", () => {
@@ -64,9 +64,24 @@ test("in effect is the topic's own value, else the hub's default, else Kafka's",
   const defaults = { 'segment.bytes': '4096', 'message.timestamp.type': 'LogAppendTime' };
   expect(effectiveTopicConfig(own, defaults)).toEqual({
     cleanupPolicy: 'delete',
-    segmentBytes: 2048,
     maxMessageBytes: 1048588,
     messageTimestampType: 'LogAppendTime',
   });
+  expect(logConfigOf(own, defaults).segmentBytes).toBe(2048);
   expect(honouredValue('max.message.bytes', own, defaults)).toBe('1048588');
+});
+
+test('what has no limit is Infinity to the store', () => {
+  expect(logConfigOf({ 'retention.ms': '-1', 'flush.ms': '9223372036854775807' }, {})).toMatchObject({
+    retentionMs: Number.POSITIVE_INFINITY,
+    flushMs: Number.POSITIVE_INFINITY,
+    retentionBytes: Number.POSITIVE_INFINITY,
+  });
+});
+
+test('a list of policies is both of them, in any order and spacing', () => {
+  const own = { 'cleanup.policy': 'delete, compact' };
+  expect(effectiveTopicConfig(own, {}).cleanupPolicy).toBe('compact,delete');
+  expect(logConfigOf(own, {})).toMatchObject({ compacts: true, deletes: true });
+  expect(logConfigOf({}, {})).toMatchObject({ compacts: false, deletes: true });
 });

@@ -52,7 +52,7 @@ describe('creating', () => {
     ['invalid-replication-factor', request('t', { replicationFactor: 3 })],
     ['invalid-replication-factor', request('t', { replicationFactor: 0 })],
     ['invalid-config', request('t', { config: { 'no.such.config': '1' } })],
-    ['invalid-config', request('t', { config: { 'retention.ms': '1000' } })],
+    ['invalid-config', request('t', { config: { 'min.insync.replicas': '2' } })],
     ['internal-topic', request('__consumer_offsets')],
   ])('%s: %o', async (error, refused) => {
     const { hub } = await openTestHub(temporaryDirectory());
@@ -97,13 +97,15 @@ describe('creating', () => {
     await first.hub.topics.create(request('t', { config }));
     await first.close();
     const { hub } = await openTestHub(directory, { topics: { config: { 'max.message.bytes': '5000' } } });
-    expect(hub.topics.get('t')?.config).toMatchObject({ segmentBytes: 65536, maxMessageBytes: 5000 });
-    expect(hub.topics.describeConfig('t')).toEqual([
-      { name: 'cleanup.policy', value: 'delete', source: 'default' },
-      { name: 'max.message.bytes', value: '5000', source: 'default' },
-      { name: 'message.timestamp.type', value: 'CreateTime', source: 'default' },
+    expect(hub.topics.get('t')?.config).toMatchObject({ maxMessageBytes: 5000 });
+    expect(hub.topics.get('t')?.logConfig.segmentBytes).toBe(65536);
+    const described = hub.topics.describeConfig('t');
+    expect(described?.filter(({ source }) => source === 'topic')).toEqual([
+      { name: 'retention.ms', value: '-1', source: 'topic' },
       { name: 'segment.bytes', value: '65536', source: 'topic' },
     ]);
+    expect(described).toContainEqual({ name: 'cleanup.policy', value: 'delete', source: 'default' });
+    expect(described).toContainEqual({ name: 'max.message.bytes', value: '5000', source: 'default' });
     expect(hub.topics.describeConfig('u')).toBeUndefined();
   });
 
@@ -332,10 +334,10 @@ describe('starting', () => {
   });
 
   test('fails with a sentence when a declared topic cannot be made', async () => {
-    const declaredTopics = [{ name: 'a', partitions: 1, config: { 'retention.ms': '1' } }];
+    const declaredTopics = [{ name: 'a', partitions: 1, config: { 'min.insync.replicas': '2' } }];
     await expect(openTestHub(temporaryDirectory(), { declaredTopics })).rejects.toMatchObject({
       code: 'declared-topic',
-      message: expect.stringContaining('[[topic]] "a": topic config "retention.ms"'),
+      message: expect.stringContaining('[[topic]] "a": topic config "min.insync.replicas"'),
     });
   });
 
