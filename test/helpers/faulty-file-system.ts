@@ -1,10 +1,11 @@
 // A file system in memory that forgets what a real one may forget. Bytes are durable after `datasync` of their file,
-// names after `syncDirectory` of their directory; `crash` drops the rest, or keeps any part of it, sector by sector.
-// Faults are armed for the next operation of their kind: a write is short or fails, a flush fails or hangs.
+// names after `syncDirectory` of their directory, a rename for each of its two directories by itself. `crash` drops
+// the rest, or keeps any part of it: of a file any of its sectors, each as any of the writes left it, and any of the
+// sizes it had; of names any of the changes, in any combination. The disk may have an end, and faults are armed for the
+// next operation of their kind: a write is short or fails, a flush fails or hangs, a file cannot be opened or renamed.
 //
-// After a flush that failed the bytes stay readable and a later flush succeeds, but they never become durable: so do
-// the page caches of real systems.
-import { dirname } from 'node:path';
+// After a flush that failed the bytes stay readable and a later flush succeeds, but what did not get to the disk by
+// then never becomes durable: so do the page caches of real systems.
 import type { FileStatus, FileSystem, OpenFile, OpenMode } from '../../storage/file-system.ts';
 
 const SECTOR_BYTES = 512;
@@ -23,59 +24,63 @@ export function seededRandom(seed: number): RandomSource {
   };
 }
 
-interface PendingBytes {
-  readonly position: number;
-  readonly bytes: Buffer;
-}
+/** How much of what was not durable has reached the disk by itself when the machine stops. */
+export type Keep = 'nothing' | 'everything' | 'anything';
 
-class Inode {
-  readonly isDirectory: boolean;
-  current: Buffer = Buffer.alloc(0);
-  durable: Buffer = Buffer.alloc(0);
-  /** In order; a number is a truncation to that size. */
-  pending: (PendingBytes | number)[] = [];
+export type Fault = FaultKind & {
+  /** Paths that it strikes; segments unless it says otherwise. */
+  readonly files?: RegExp;
+  /** So many operations of its kind go well before. */
+  readonly after?: number;
+};
 
-  constructor(isDirectory: boolean) {
-    this.isDirectory = isDirectory;
-  }
-}
-
-interface PendingName {
-  readonly directories: readonly string[];
-  apply(names: Map<string, Inode>): void;
-}
-
-export type Fault =
+type FaultKind =
   | { readonly kind: 'write-fails'; readonly code: string; readonly afterBytes: number }
   | { readonly kind: 'write-hangs' }
   | { readonly kind: 'datasync-fails' }
   | { readonly kind: 'datasync-hangs' }
   | { readonly kind: 'truncate-fails' }
-  | { readonly kind: 'read-fails' };
+  | { readonly kind: 'read-fails' }
+  | { readonly kind: 'open-fails'; readonly code: string }
+  | { readonly kind: 'rename-fails' }
+  | { readonly kind: 'unlink-fails' }
+  | { readonly kind: 'directory-sync-fails' };
 
 /** `process()` is what a store is given. */
 export class FaultyFileSystem {
-  #names = new Map<string, Inode>();
-  #durableNames = new Map<string, Inode>();
-  #pendingNames: PendingName[] = [];
+  readonly #root = new Inode(true);
+  /** Changes of names that are not durable, in order. */
+  #nameChanges: NameChange[] = [];
   /** Processes from before a crash are dead. */
   #generation = 0;
-  #faults: Fault[] = [];
-  readonly #matches: (path: string) => boolean = (path) => path.endsWith('.log');
-  readonly #hanging: (() => void)[] = [];
+  #faults: { fault: Fault; after: number }[] = [];
+  #hanging: (() => void)[] = [];
   bytesRead = 0;
+  /** Turns of the event loop that an operation takes, at least one. */
+  turns: () => number = () => 1;
+  /** For the times of files. */
+  now: () => number = () => 0;
+  /** Bytes of all files together that the disk has room for. */
+  capacityBytes = Number.POSITIVE_INFINITY;
+  /** Which part of a failed flush got to the disk all the same; without it, none. */
+  random: RandomSource | undefined;
 
+  /** @param directories that are there, durably */
   constructor(directories: readonly string[]) {
     for (const directory of directories) {
-      const inode = new Inode(true);
-      this.#names.set(directory, inode);
-      this.#durableNames.set(directory, inode);
+      let at = this.#root;
+      for (const name of namesOf(directory)) {
+        const inode = at.entries.get(name) ?? new Inode(true);
+        at.entries.set(name, inode);
+        at.durableEntries.set(name, inode);
+        at = inode;
+      }
     }
   }
 
-  /** Arms faults, each for the next operation of its kind on a segment file. */
+  /** Arms faults, each for the next operation of its kind; those armed before are gone. */
   arm(...faults: Fault[]): void {
-    this.#faults = faults;
+    this.#faults = faults.map((fault) => ({ fault, after: fault.after ?? 0 }));
   }
 
   /** Whether one has not struck yet. */
@@ -88,63 +93,74 @@ export class FaultyFileSystem {
     for (const release of this.#hanging.splice(0)) release();
   }
 
-  /**
-   * The machine stops. `keep` says how much of what was not durable has reached the disk by itself: nothing,
-   * everything, or any part of it, down to single sectors.
-   */
-  crash(keep: 'nothing' | 'everything' | 'anything', random: RandomSource): void {
-    this.#generation++;
-    this.#faults = [];
-    const keeps = (): boolean => keep === 'everything' || (keep === 'anything' && random() < 0.5);
-    for (const operation of this.#pendingNames) {
-      if (keeps()) operation.apply(this.#durableNames);
+  /** The machine stops. */
+  crash(keep: Keep, random: RandomSource): void {
+    this.kill();
+    // A journal keeps the order of changes; who writes names where they belong keeps any of them.
+    const ordered = random() < 0.5;
+    let keeping = true;
+    for (const change of this.#nameChanges) {
+      if (keep === 'nothing') break;
+      if (keep === 'anything' && random() < (ordered ? 0.2 : 0.5)) keeping = false;
+      if (keeping) for (const part of change) applyDurably(part);
+      if (!ordered) keeping = true;
     }
-    this.#pendingNames = [];
-    this.#names = new Map(this.#durableNames);
-    for (const path of [...this.#names.keys()].sort()) {
-      // A file in a directory that is not there is not there.
-      const parent = dirname(path);
-      if (parent !== path && parent !== '/' && !this.#names.has(parent)) this.#names.delete(path);
-    }
-    this.#durableNames = new Map(this.#names);
-    for (const inode of new Set(this.#names.values())) {
-      for (const write of inode.pending) {
-        if (typeof write === 'number') {
-          if (keeps()) inode.durable = resized(inode.durable, write);
-        } else if (keep === 'everything') {
-          inode.durable = written(inode.durable, write.position, write.bytes);
-        } else if (keep === 'anything') {
-          inode.durable = tornWrite(inode.durable, write, random);
-        }
-      }
-      inode.pending = [];
-      inode.current = Buffer.from(inode.durable);
-    }
+    this.#nameChanges = [];
+    const seen = new Set<Inode>();
+    const restart = (inode: Inode): void => {
+      if (seen.has(inode)) return;
+      seen.add(inode);
+      inode.restart(keep, random);
+      for (const child of inode.entries.values()) restart(child);
+    };
+    restart(this.#root);
   }
 
   /** The process ends and the machine does not: what it wrote is there, durable or not. */
   kill(): void {
     this.#generation++;
     this.#faults = [];
+    this.#hanging = [];
   }
 
-  /** The bytes of a file, to look at or to change behind everybody's back. */
+  /** A copy of a file's bytes. */
   bytesOf(path: string): Buffer {
-    return this.#get(path).current;
+    return Buffer.from(this.#get(path).content.bytes);
   }
 
-  /** Makes the file if it is missing. */
+  /** Makes the file if it is missing, durably. */
   overwrite(path: string, bytes: Buffer): void {
-    const inode = this.#names.get(path) ?? new Inode(false);
-    this.#names.set(path, inode);
-    this.#durableNames.set(path, inode);
-    inode.current = Buffer.from(bytes);
-    inode.durable = Buffer.from(bytes);
-    inode.pending = [];
+    const { directory, name } = this.#parentOf(path);
+    const inode = directory.entries.get(name) ?? new Inode(false);
+    directory.entries.set(name, inode);
+    directory.durableEntries.set(name, inode);
+    inode.content = new Content(Buffer.from(bytes));
+    inode.durable = new Content(Buffer.from(bytes));
+    inode.changes = [];
   }
 
+  /** All paths, in order. */
   paths(): string[] {
-    return [...this.#names.keys()].sort();
+    const found: string[] = [];
+    const walk = (inode: Inode, path: string): void => {
+      for (const [name, child] of inode.entries) {
+        found.push(`${path}/${name}`);
+        walk(child, `${path}/${name}`);
+      }
+    };
+    walk(this.#root, '');
+    return found.sort();
+  }
+
+  /** What the files take. */
+  get usedBytes(): number {
+    let bytes = 0;
+    const walk = (inode: Inode): void => {
+      bytes += inode.content.length;
+      for (const child of inode.entries.values()) walk(child);
+    };
+    walk(this.#root);
+    return bytes;
   }
 
   /** The file system as one process sees it: after a crash nothing of what it still does has an effect or an end. */
@@ -152,106 +168,148 @@ export class FaultyFileSystem {
     const generation = this.#generation;
     const alive = async (): Promise<void> => {
       // Every operation takes a turn of the loop, so that a test can stop the machine between any two.
-      await new Promise((resolve) => setImmediate(resolve));
+      for (let turns = Math.max(1, this.turns()); turns > 0; turns--) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
       if (generation !== this.#generation) await new Promise(() => {});
     };
-    return {
-      open: (path, mode) => alive().then(() => this.#open(path, mode, alive)),
-      readdir: (path) => alive().then(() => this.#readdir(path)),
-      stat: (path) => alive().then(() => this.#stat(path)),
-      mkdir: (path) => alive().then(() => this.#mkdir(path)),
-      rename: (from, to) => alive().then(() => this.#rename(from, to)),
-      unlink: (path) => alive().then(() => this.#unlink(path)),
-      removeTree: (path) => alive().then(() => this.#removeTree(path)),
-      syncDirectory: (path) => alive().then(() => this.#syncDirectory(path)),
-      checkWritable: (path) => alive().then(() => void this.#get(path)),
+    const view = {
+      open: (path: string, mode: OpenMode) => alive().then(() => this.#open(path, mode, alive)),
+      readdir: (path: string) => alive().then(() => [...this.#getDirectory(path).entries.keys()]),
+      stat: (path: string) => alive().then(() => this.#stat(path)),
+      mkdir: (path: string) => alive().then(() => this.#mkdir(path)),
+      rename: (from: string, to: string) => alive().then(() => this.#rename(from, to)),
+      unlink: (path: string) => alive().then(() => this.#unlink(path)),
+      removeTree: (path: string) => alive().then(() => this.#removeTree(path, alive)),
+      syncDirectory: (path: string) => alive().then(() => this.#syncDirectory(path)),
+      checkWritable: (path: string) => alive().then(() => void this.#get(path)),
+      freeBytes: (path: string) =>
+        alive().then(() => {
+          this.#get(path);
+          return Math.max(0, this.capacityBytes - this.usedBytes);
+        }),
     };
+    return view;
   }
 
   #open(path: string, mode: OpenMode, alive: () => Promise<void>): OpenFile {
-    let inode = this.#names.get(path);
+    const fault = this.#take(path, 'open-fails');
+    if (fault !== undefined) throw failure(fault.code, path);
     if (mode === 'create') {
-      if (inode !== undefined) throw failure('EEXIST', path);
-      const parent = this.#names.get(dirname(path));
-      if (parent === undefined) throw failure('ENOENT', path);
-      inode = new Inode(false);
-      this.#name([dirname(path)], (names) => names.set(path, inode as Inode)); // assigned on the line before
+      const { directory, name } = this.#parentOf(path);
+      if (directory.entries.has(name)) throw failure('EEXIST', path);
+      const inode = new Inode(false);
+      inode.mtimeMs = this.now();
+      this.#change([{ directory, name, inode }]);
     }
-    if (inode === undefined) throw failure('ENOENT', path);
+    const inode = this.#get(path);
+    if (inode.isDirectory) throw failure('EISDIR', path);
     return this.#file(path, inode, alive);
   }
 
-  #readdir(path: string): readonly string[] {
-    this.#get(path);
-    return [...this.#names.keys()]
-      .filter((each) => dirname(each) === path)
-      .map((each) => each.slice(path.length + 1));
-  }
-
   #stat(path: string): FileStatus {
-    const inode = this.#get(path);
-    return { size: inode.current.length, isDirectory: inode.isDirectory };
+    const { content, isDirectory, mtimeMs } = this.#get(path);
+    const status = { size: content.length, isDirectory, mtimeMs };
+    return status;
   }
 
   #mkdir(path: string): void {
-    if (this.#names.has(path)) throw failure('EEXIST', path);
-    this.#get(dirname(path));
-    const inode = new Inode(true);
-    this.#name([dirname(path)], (names) => names.set(path, inode));
+    const { directory, name } = this.#parentOf(path);
+    if (directory.entries.has(name)) throw failure('EEXIST', path);
+    this.#change([{ directory, name, inode: new Inode(true) }]);
   }
 
   #rename(from: string, to: string): void {
-    this.#get(from);
-    this.#name([dirname(from), dirname(to)], (names) => {
-      for (const [path, inode] of [...names]) {
-        if (path !== from && !path.startsWith(`${from}/`)) continue;
-        names.delete(path);
-        names.set(to + path.slice(from.length), inode);
-      }
-    });
+    if (this.#take(to, 'rename-fails')) throw failure('EIO', to);
+    const source = this.#parentOf(from);
+    const target = this.#parentOf(to);
+    const inode = this.#get(from);
+    const replaced = target.directory.entries.get(target.name);
+    if (replaced !== undefined && replaced.isDirectory !== inode.isDirectory) throw failure('EISDIR', to);
+    if (replaced !== undefined && replaced.entries.size > 0) throw failure('ENOTEMPTY', to);
+    this.#change([
+      { ...source, inode: undefined },
+      { ...target, inode },
+    ]);
   }
 
   #unlink(path: string): void {
-    this.#get(path);
-    this.#name([dirname(path)], (names) => names.delete(path));
+    if (this.#take(path, 'unlink-fails')) throw failure('EIO', path);
+    if (this.#get(path).isDirectory) throw failure('EISDIR', path);
+    this.#change([{ ...this.#parentOf(path), inode: undefined }]);
   }
 
-  #removeTree(path: string): void {
-    for (const each of this.paths()) {
-      if (each === path || each.startsWith(`${path}/`)) this.#unlink(each);
+  async #removeTree(path: string, alive: () => Promise<void>): Promise<void> {
+    const inode = this.#find(path);
+    if (inode === undefined) return;
+    for (const name of [...inode.entries.keys()]) {
+      await alive();
+      await this.#removeTree(`${path}/${name}`, alive);
     }
+    if (this.#take(path, 'unlink-fails')) throw failure('EIO', path);
+    if (inode.entries.size > 0) throw failure('ENOTEMPTY', path);
+    this.#change([{ ...this.#parentOf(path), inode: undefined }]);
   }
 
   #syncDirectory(path: string): void {
-    this.#get(path);
-    this.#pendingNames = this.#pendingNames.filter((operation) => {
-      if (!operation.directories.includes(path)) return true;
-      operation.apply(this.#durableNames);
-      return false;
-    });
+    const directory = this.#getDirectory(path);
+    if (this.#take(path, 'directory-sync-fails')) throw failure('EIO', path);
+    const left: NameChange[] = [];
+    for (const change of this.#nameChanges) {
+      const others: NamePart[] = [];
+      for (const part of change) {
+        if (part.directory === directory) applyDurably(part);
+        else others.push(part);
+      }
+      if (others.length > 0) left.push(others);
+    }
+    this.#nameChanges = left;
   }
 
-  #name(directories: readonly string[], apply: (names: Map<string, Inode>) => unknown): void {
-    const operation = { directories, apply: (names: Map<string, Inode>) => void apply(names) };
-    operation.apply(this.#names);
-    this.#pendingNames.push(operation);
+  #change(change: NameChange): void {
+    for (const { directory, name, inode } of change) {
+      if (inode === undefined) directory.entries.delete(name);
+      else directory.entries.set(name, inode);
+    }
+    this.#nameChanges.push(change);
+  }
+
+  #find(path: string): Inode | undefined {
+    let inode: Inode | undefined = this.#root;
+    for (const name of namesOf(path)) inode = inode?.entries.get(name);
+    return inode;
   }
 
   #get(path: string): Inode {
-    const inode = this.#names.get(path);
+    const inode = this.#find(path);
     if (inode === undefined) throw failure('ENOENT', path);
     return inode;
   }
 
-  #take<Kind extends Fault['kind']>(path: string, kind: Kind): Extract<Fault, { kind: Kind }> | undefined {
-    if (!this.#matches(path)) return undefined;
-    const index = this.#faults.findIndex((fault) => fault.kind === kind);
-    const [fault] = index < 0 ? [] : this.#faults.splice(index, 1);
-    return fault as Extract<Fault, { kind: Kind }> | undefined; // its kind was compared
+  #getDirectory(path: string): Inode {
+    const inode = this.#get(path);
+    if (!inode.isDirectory) throw failure('ENOTDIR', path);
+    return inode;
   }
 
-  #hang(): Promise<void> {
-    return new Promise((resolve) => this.#hanging.push(resolve));
+  #parentOf(path: string): { readonly directory: Inode; readonly name: string } {
+    const slash = path.lastIndexOf('/');
+    return { directory: this.#getDirectory(path.slice(0, slash)), name: path.slice(slash + 1) };
+  }
+
+  #take<Kind extends Fault['kind']>(path: string, kind: Kind): Extract<Fault, { kind: Kind }> | undefined {
+    for (const [index, armed] of this.#faults.entries()) {
+      if (armed.fault.kind !== kind || !(armed.fault.files ?? /\.log$/).test(path)) continue;
+      if (armed.after-- > 0) continue;
+      this.#faults.splice(index, 1);
+      return armed.fault as Extract<Fault, { kind: Kind }>; // its kind was compared
+    }
+    return undefined;
+  }
+
+  async #hang(alive: () => Promise<void>): Promise<void> {
+    await new Promise<void>((resolve) => this.#hanging.push(resolve));
+    await alive();
   }
 
   #file(path: string, inode: Inode, alive: () => Promise<void>): OpenFile {
@@ -259,73 +317,192 @@ export class FaultyFileSystem {
       read: async (into, at, length, position) => {
         await alive();
         if (this.#take(path, 'read-fails')) throw failure('EIO', path);
-        const bytes = inode.current.subarray(position, position + length);
+        const bytes = inode.content.bytes.subarray(position, position + length);
         bytes.copy(into, at);
         this.bytesRead += bytes.length;
         return bytes.length;
       },
       write: async (bytes, at, length, position) => {
         await alive();
-        if (this.#take(path, 'write-hangs')) await this.#hang();
+        if (this.#take(path, 'write-hangs')) await this.#hang(alive);
         const fault = this.#take(path, 'write-fails');
-        const count = fault === undefined ? length : Math.min(fault.afterBytes, length);
+        let count = fault === undefined ? length : Math.min(fault.afterBytes, length);
+        const growth = Math.max(0, position + count - inode.content.length);
+        const room =
+          this.capacityBytes === Number.POSITIVE_INFINITY ? growth : this.capacityBytes - this.usedBytes;
+        const isFull = growth > room;
+        if (isFull) count = Math.max(0, count - (growth - Math.max(0, room)));
         const copy = Buffer.from(bytes.subarray(at, at + count));
-        inode.current = written(inode.current, position, copy);
-        inode.pending.push({ position, bytes: copy });
+        inode.content.write(position, copy);
+        inode.mtimeMs = this.now();
+        inode.changes.push({ position, bytes: copy });
         if (fault !== undefined) throw failure(fault.code, path);
+        if (isFull) throw failure('ENOSPC', path);
       },
       datasync: async () => {
         await alive();
-        if (this.#take(path, 'datasync-hangs')) await this.#hang();
+        const count = inode.changes.length;
+        if (this.#take(path, 'datasync-hangs')) await this.#hang(alive);
+        const changes = inode.changes.splice(0, count);
         if (this.#take(path, 'datasync-fails')) {
-          inode.pending = [];
+          if (this.random !== undefined) inode.durable = torn(inode.durable, changes, this.random);
           throw failure('EIO', path);
         }
-        for (const write of inode.pending) {
-          inode.durable =
-            typeof write === 'number'
-              ? resized(inode.durable, write)
-              : written(inode.durable, write.position, write.bytes);
-        }
-        inode.pending = [];
+        for (const change of changes) inode.durable.apply(change);
       },
       truncate: async (size) => {
         await alive();
         if (this.#take(path, 'truncate-fails')) throw failure('EIO', path);
-        inode.current = resized(inode.current, size);
-        inode.pending.push(size);
+        inode.content.resize(size);
+        inode.changes.push(size);
       },
       close: async () => {},
     };
   }
 }
 
+/** Bytes that were written, or the size to which the file was cut or stretched. */
+type Change = { readonly position: number; readonly bytes: Buffer } | number;
+
+/** What happens to one name; `inode` undefined = it goes. */
+interface NamePart {
+  readonly directory: Inode;
+  readonly name: string;
+  readonly inode: Inode | undefined;
+}
+
+type NameChange = readonly NamePart[];
+
+class Inode {
+  readonly isDirectory: boolean;
+  entries = new Map<string, Inode>();
+  readonly durableEntries = new Map<string, Inode>();
+  content = new Content();
+  durable = new Content();
+  /** In order. */
+  changes: Change[] = [];
+  mtimeMs = 0;
+
+  constructor(isDirectory: boolean) {
+    this.isDirectory = isDirectory;
+  }
+
+  /** What is left of it when the machine starts again. */
+  restart(keep: Keep, random: RandomSource): void {
+    if (this.isDirectory) {
+      this.entries = new Map(this.durableEntries);
+      return;
+    }
+    if (this.changes.length > 0) {
+      if (keep === 'everything') for (const change of this.changes) this.durable.apply(change);
+      if (keep === 'anything') this.durable = torn(this.durable, this.changes, random);
+      this.changes = [];
+    }
+    this.content = new Content(Buffer.from(this.durable.bytes));
+  }
+}
+
+/** Bytes of a file, which grow in steps. */
+class Content {
+  #buffer: Buffer;
+  length: number;
+
+  constructor(buffer: Buffer = Buffer.alloc(0)) {
+    this.#buffer = buffer;
+    this.length = buffer.length;
+  }
+
+  get bytes(): Buffer {
+    return this.#buffer.subarray(0, this.length);
+  }
+
+  write(position: number, bytes: Buffer): void {
+    this.resize(Math.max(this.length, position + bytes.length));
+    bytes.copy(this.#buffer, position);
+  }
+
+  resize(length: number): void {
+    if (length > this.#buffer.length) {
+      const larger = Buffer.alloc(Math.max(length, 2 * this.#buffer.length));
+      this.#buffer.copy(larger, 0, 0, this.length);
+      this.#buffer = larger;
+    } else if (length < this.length) {
+      this.#buffer.fill(0, length, this.length);
+    }
+    this.length = length;
+  }
+
+  apply(change: Change): void {
+    if (typeof change === 'number') this.resize(change);
+    else this.write(change.position, change.bytes);
+  }
+}
+
+/** Some of the changes: the first ones, the last of them in part; or of every sector the first ones, and any size. */
+function torn(durable: Content, changes: readonly Change[], random: RandomSource): Content {
+  const fate = random();
+  const result = new Content(Buffer.from(durable.bytes));
+  if (fate < 0.15) return result;
+  if (fate < 0.45) {
+    const count = fate < 0.25 ? changes.length : Math.floor(random() * changes.length);
+    for (const change of changes.slice(0, count)) result.apply(change);
+    const next = changes[count];
+    if (typeof next === 'object') {
+      result.apply({ ...next, bytes: next.bytes.subarray(0, Math.floor(random() * next.bytes.length)) });
+    }
+    return result;
+  }
+  const sizes = [durable.length];
+  const reached = new Map<number, number>();
+  for (const [index, change] of changes.entries()) {
+    const size = sizes.at(-1)!; // there is one at least
+    if (typeof change === 'number') {
+      sizes.push(change);
+      for (const [start, end] of sectors(change, Math.max(...sizes))) {
+        if (hasReached(reached, start, changes.length, random) > index && end <= result.length) {
+          result.write(start, Buffer.alloc(end - start));
+        }
+      }
+    } else {
+      const { position, bytes } = change;
+      sizes.push(Math.max(size, position + bytes.length));
+      for (const [start, end] of sectors(position, position + bytes.length)) {
+        if (hasReached(reached, start, changes.length, random) <= index) continue;
+        result.write(start, bytes.subarray(start - position, end - position));
+      }
+    }
+  }
+  result.resize(sizes[Math.floor(random() * sizes.length)]!); // the index is below the length
+  return result;
+}
+
+/** How many of the changes the sector at a position has got. */
+function hasReached(reached: Map<number, number>, at: number, changes: number, random: RandomSource): number {
+  const sector = Math.floor(at / SECTOR_BYTES);
+  const known = reached.get(sector);
+  if (known !== undefined) return known;
+  const count = random() < 0.5 ? changes : Math.floor(random() * (changes + 1));
+  reached.set(sector, count);
+  return count;
+}
+
+function* sectors(from: number, to: number): Generator<readonly [start: number, end: number]> {
+  for (let start = from; start < to; ) {
+    const end = Math.min(to, start + SECTOR_BYTES - (start % SECTOR_BYTES));
+    yield [start, end];
+    start = end;
+  }
+}
+
+function applyDurably({ directory, name, inode }: NamePart): void {
+  if (inode === undefined) directory.durableEntries.delete(name);
+  else directory.durableEntries.set(name, inode);
+}
+
+function namesOf(path: string): string[] {
+  return path.split('/').filter((name) => name !== '');
+}
+
 function failure(code: string, path: string): Error {
   return Object.assign(new Error(`${code}: ${path}`), { code });
-}
-
-function resized(bytes: Buffer, size: number): Buffer {
-  if (size <= bytes.length) return Buffer.from(bytes.subarray(0, size));
-  return Buffer.concat([bytes, Buffer.alloc(size - bytes.length)]);
-}
-
-function written(bytes: Buffer, position: number, added: Buffer): Buffer {
-  const result = resized(bytes, Math.max(bytes.length, position + added.length));
-  added.copy(result, position);
-  return result;
-}
-
-/** Any of the sectors of a write; of those that did not make it, zeros or what was there, if the size made it. */
-function tornWrite(bytes: Buffer, { position, bytes: added }: PendingBytes, random: RandomSource): Buffer {
-  const fate = random();
-  if (fate < 0.25) return bytes;
-  if (fate < 0.5) return written(bytes, position, added);
-  const sized = fate < 0.75 ? resized(bytes, Math.max(bytes.length, position + added.length)) : bytes;
-  let result = sized;
-  for (let at = 0; at < added.length; ) {
-    const end = Math.min(added.length, at + SECTOR_BYTES - ((position + at) % SECTOR_BYTES));
-    if (random() < 0.6) result = written(result, position + at, added.subarray(at, end));
-    at = end;
-  }
-  return result;
 }
