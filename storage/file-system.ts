@@ -1,7 +1,7 @@
 // The only file of the store that touches node:fs. FileSystem is the seam where tests put faults: everything that
 // a crash can take back goes through it. Errors are node's own, with their `code`.
 import * as fs from 'node:fs';
-import { access, mkdir, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { access, mkdir, readdir, rename, rm, stat, statfs, unlink } from 'node:fs/promises';
 
 export interface FileSystem {
   /** @param mode `read`; `write` = read and write an existing file; `create` = the same, and it must not exist. */
@@ -20,6 +20,8 @@ export interface FileSystem {
   syncDirectory(path: string): Promise<void>;
   /** Rejects when this process may not write there. */
   checkWritable(path: string): Promise<void>;
+  /** Bytes that this process may still write to the file system that a path is on. */
+  freeBytes(path: string): Promise<number>;
 }
 
 export type OpenMode = 'read' | 'write' | 'create';
@@ -27,6 +29,8 @@ export type OpenMode = 'read' | 'write' | 'create';
 export interface FileStatus {
   readonly size: number;
   readonly isDirectory: boolean;
+  /** Wall clock of the last write to it. */
+  readonly mtimeMs: number;
 }
 
 export interface OpenFile {
@@ -53,7 +57,7 @@ export const nodeFileSystem: FileSystem = {
   readdir,
   stat: async (path) => {
     const status = await stat(path);
-    return { size: status.size, isDirectory: status.isDirectory() };
+    return { size: status.size, isDirectory: status.isDirectory(), mtimeMs: status.mtimeMs };
   },
   mkdir: async (path) => void (await mkdir(path)),
   rename,
@@ -68,6 +72,10 @@ export const nodeFileSystem: FileSystem = {
     }
   },
   checkWritable: (path) => access(path, fs.constants.W_OK | fs.constants.X_OK),
+  freeBytes: async (path) => {
+    const { bavail, bsize } = await statfs(path);
+    return bavail * bsize;
+  },
 };
 
 /** Callbacks of node:fs and not its promises: one promise per call and no object with a finalizer per file. */
