@@ -83,42 +83,84 @@ export class TestClock implements Clock {
   }
 }
 
-/** An index in memory; survives closing, like a database on a disk. */
+/** An index in memory; survives closing, like a database on a disk, and is never flushed, like one. */
 export class MemoryIndex implements IndexDatabase {
-  #rows: IndexRow[] = [];
+  /** By key, as a string whose order is that of the bytes. In order of insertion. */
+  #values = new Map<string, Buffer>();
+  #sorted: string[] | undefined;
+  /** What was there when the machine last started, and what was done since. */
+  #durable = new Map<string, Buffer>();
+  #changes: ((values: Map<string, Buffer>) => void)[] = [];
 
   async put(rows: readonly IndexRow[]): Promise<void> {
-    for (const row of rows) {
-      this.#rows = this.#rows.filter(({ key }) => !key.equals(row.key));
-      this.#rows.push(row);
-    }
+    this.#change((values) => {
+      for (const { key, value } of rows) values.set(key.toString('latin1'), value);
+    });
   }
 
   async get(key: Buffer): Promise<Buffer | undefined> {
-    return this.#rows.find((row) => row.key.equals(key))?.value;
+    return this.#values.get(key.toString('latin1'));
   }
 
   async floor(low: Buffer, high: Buffer): Promise<IndexRow | undefined> {
-    return this.#rows
-      .filter(({ key }) => Buffer.compare(key, low) >= 0 && Buffer.compare(key, high) <= 0)
-      .sort((a, b) => Buffer.compare(b.key, a.key))[0];
+    const [lowest, highest] = [low.toString('latin1'), high.toString('latin1')];
+    this.#sorted ??= [...this.#values.keys()].sort();
+    const name = this.#sorted.findLast((each) => each <= highest);
+    if (name === undefined || name < lowest) return undefined;
+    return { key: Buffer.from(name, 'latin1'), value: this.#values.get(name)! }; // both hold the same keys
   }
 
   async clear(low: Buffer, high: Buffer): Promise<void> {
-    this.#rows = this.#rows.filter(
-      ({ key }) => Buffer.compare(key, low) < 0 || Buffer.compare(key, high) > 0,
-    );
+    const [lowest, highest] = [low.toString('latin1'), high.toString('latin1')];
+    this.#change((values) => {
+      for (const name of values.keys()) {
+        if (name >= lowest && name <= highest) values.delete(name);
+      }
+    });
   }
 
   async close(): Promise<void> {}
 
-  /** Keeps the first rows that were put: a database that is never flushed loses the last ones. */
+  /** Keeps the rows that were put first: a database that is never flushed loses the last ones. */
   forgetAfter(count: number): void {
-    this.#rows.length = Math.min(this.#rows.length, count);
+    this.#restart(new Map([...this.#values].slice(0, count)));
+  }
+
+  /** The machine stops: the first changes since it started are kept, the others, removals too, never happened. */
+  crash(random: () => number): void {
+    const values = new Map(this.#durable);
+    const kept = Math.floor(random() * (this.#changes.length + 1));
+    for (const change of this.#changes.slice(0, kept)) change(values);
+    this.#restart(values);
   }
 
   get size(): number {
-    return this.#rows.length;
+    return this.#values.size;
+  }
+
+  /** Copies of all rows, in the order of their keys. */
+  rows(): IndexRow[] {
+    return [...this.#values]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, value]) => ({ key: Buffer.from(name, 'latin1'), value: Buffer.from(value) }));
+  }
+
+  /** Has these rows and no others from now on. */
+  restore(rows: readonly IndexRow[]): void {
+    this.#restart(new Map(rows.map(({ key, value }) => [key.toString('latin1'), Buffer.from(value)])));
+  }
+
+  #change(change: (values: Map<string, Buffer>) => void): void {
+    change(this.#values);
+    this.#sorted = undefined;
+    this.#changes.push(change);
+  }
+
+  #restart(values: Map<string, Buffer>): void {
+    this.#values = values;
+    this.#durable = new Map(values);
+    this.#changes = [];
+    this.#sorted = undefined;
   }
 }
 
