@@ -5,7 +5,21 @@ export type { Append } from './committer.ts';
 export type { NodeIdentity } from './data-directory.ts';
 export type { Clock, Log, Random, Timer } from './environment.ts';
 export { StorageError, type StorageErrorCode } from './errors.ts';
-export type { FileSystem, OpenFile } from './file-system.ts';
+export { type FileSystem, nodeFileSystem, type OpenFile } from './file-system.ts';
+export {
+  type DumpedBatch,
+  type DumpedFrame,
+  type DumpedPair,
+  type DumpedRecord,
+  dumpFrames,
+  segmentFilesIn,
+} from './inspection-dump.ts';
+export {
+  findInspectionTarget,
+  type InspectedLog,
+  type InspectionTarget,
+  parseLogSelection,
+} from './inspection-targets.ts';
 export { DEFAULT_LOG_CONFIG, type LogConfig } from './log-config.ts';
 export {
   type LogStore,
