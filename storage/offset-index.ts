@@ -16,9 +16,9 @@ import {
   type SegmentTimes,
 } from './segment-index.ts';
 
-const SPACE_OFFSETS = 1;
-const SPACE_TIMES = 2;
-const SPACE_SUMMARIES = 3;
+export const SPACE_OFFSETS = 1;
+export const SPACE_TIMES = 2;
+export const SPACE_SUMMARIES = 3;
 const KEY_BYTES = 1 + 4 + 8 + 8;
 const SUMMARY_BYTES = 8 + 8 + 8 + 8;
 
@@ -111,8 +111,8 @@ export class OffsetIndex {
   async dropSegment(segment: Segment): Promise<void> {
     for (const space of [SPACE_OFFSETS, SPACE_TIMES, SPACE_SUMMARIES]) {
       await this.#database.clear(
-        key(space, this.#logId, segment.baseOffset, 0, 0),
-        key(space, this.#logId, segment.baseOffset, 0xffffffff, 0xffffffff),
+        indexKey(space, this.#logId, segment.baseOffset, 0, 0),
+        indexKey(space, this.#logId, segment.baseOffset, 0xffffffff, 0xffffffff),
       );
     }
   }
@@ -120,24 +120,31 @@ export class OffsetIndex {
   async dropAll(): Promise<void> {
     for (const space of [SPACE_OFFSETS, SPACE_TIMES, SPACE_SUMMARIES]) {
       await this.#database.clear(
-        key(space, this.#logId, 0, 0, 0),
-        key(space, this.#logId, Number.MAX_SAFE_INTEGER, 0xffffffff, 0xffffffff),
+        indexKey(space, this.#logId, 0, 0, 0),
+        indexKey(space, this.#logId, Number.MAX_SAFE_INTEGER, 0xffffffff, 0xffffffff),
       );
     }
   }
 
   #key(space: number, segment: Segment, offset: number): Buffer {
-    return key(space, this.#logId, segment.baseOffset, Math.floor(offset / 4294967296), offset >>> 0);
+    return indexKey(space, this.#logId, segment.baseOffset, Math.floor(offset / 4294967296), offset >>> 0);
   }
 
   /** Timestamps may be negative: the sign bit is turned so that they sort as unsigned bytes. */
   #timeKey(segment: Segment, timestampMs: number): Buffer {
     const high = (Math.floor(timestampMs / 4294967296) ^ 0x80000000) >>> 0;
-    return key(SPACE_TIMES, this.#logId, segment.baseOffset, high, timestampMs >>> 0);
+    return indexKey(SPACE_TIMES, this.#logId, segment.baseOffset, high, timestampMs >>> 0);
   }
 }
 
-function key(space: number, logId: number, segmentBase: number, high: number, low: number): Buffer {
+/** @param high @param low of the offset, or of the timestamp with its sign bit turned */
+export function indexKey(
+  space: number,
+  logId: number,
+  segmentBase: number,
+  high: number,
+  low: number,
+): Buffer {
   const bytes = Buffer.alloc(KEY_BYTES);
   const view = viewOf(bytes);
   view.setUint8(0, space);
@@ -148,7 +155,8 @@ function key(space: number, logId: number, segmentBase: number, high: number, lo
   return bytes;
 }
 
-function runOf(row: IndexRow): IndexRun | undefined {
+/** Undefined when the row is none of entries. */
+export function runOf(row: IndexRow): IndexRun | undefined {
   const entries = row.value.length / ENTRY_BYTES;
   if (!Number.isInteger(entries) || entries === 0) return undefined;
   return new IndexRun(readInt64(viewOf(row.key), 13), row.value, entries);
