@@ -220,6 +220,8 @@ export class LogStore {
     try {
       const clean = failed === undefined && logs.every((log) => log.failed === undefined);
       await writeIdentity(fileSystem, this.#directory, this.identity, clean);
+    } catch (error) {
+      throw storageErrorOf(error, `closing ${this.#directory}`);
     } finally {
       await index.close();
     }
