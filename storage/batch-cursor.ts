@@ -70,6 +70,9 @@ export class BatchCursor {
 
   offset = -1;
   timestampMs = -1;
+  /** Where the record's frame lies in `bytes`. */
+  recordStart = -1;
+  recordEnd = -1;
   keyStart = -1;
   keyEnd = -1;
   valueStart = -1;
@@ -146,6 +149,8 @@ export class BatchCursor {
     const metadataEnd = metadataAt + view.getUint32(at + FRAME_METADATA_LEN_AT);
     if (frameEnd > this.#batchEnd || metadataEnd + 8 > frameEnd) throw corruptAt(at, 'a whole record frame');
     this.offset = readInt64(view, at);
+    this.recordStart = at;
+    this.recordEnd = frameEnd;
     const attributesAt = metadataEnd + 4;
     const attributesEnd = attributesAt + view.getUint32(metadataEnd);
     if (attributesEnd + 4 > frameEnd) throw corruptAt(metadataEnd, 'protocol data within its frame');

@@ -1,0 +1,116 @@
+// Takes records out of a batch. What stays keeps its bytes, offsets and order; the batch keeps its base offset, last
+// offset delta, attributes, leader epoch and producer identity. Its record count, byte length, timestamps and checksum
+// are those of what stays. Bytes in, bytes out: what may go is decided by whoever calls.
+import type { BatchCursor } from './batch-cursor.ts';
+import {
+  BATCH_BYTE_LENGTH_AT,
+  BATCH_CHECKSUM_AT,
+  BATCH_FIRST_TIMESTAMP_AT,
+  BATCH_FRAME_BYTES,
+  BATCH_MAX_TIMESTAMP_AT,
+  BATCH_RECORD_COUNT_AT,
+  batchChecksum,
+  viewOf,
+  writeInt64,
+} from './frame.ts';
+
+const NO_TIMESTAMP_MS = -1;
+
+/** Copies one batch at a time into `bytes`, of which those below `length` count. */
+export class BatchCompactor {
+  bytes: Buffer;
+  length = 0;
+  /** Of the batch that `end` finished. */
+  firstTimestampMs = NO_TIMESTAMP_MS;
+  maxTimestampMs = NO_TIMESTAMP_MS;
+  recordCount = 0;
+  #view: DataView;
+  #batchAt = 0;
+  #at = 0;
+  /** Neighbouring records that stay are copied together: from here … */
+  #runStart = 0;
+  /** … to here, in the source. */
+  #runEnd = 0;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+    this.#view = viewOf(bytes);
+  }
+
+  /** Goes on in another buffer; what is in the old one counts no more. */
+  reset(bytes: Buffer): void {
+    if (bytes !== this.bytes) {
+      this.bytes = bytes;
+      this.#view = viewOf(bytes);
+    }
+    this.length = 0;
+  }
+
+  /** Whether a batch of so many bytes has room. */
+  hasRoomFor(byteLength: number): boolean {
+    return this.length + byteLength <= this.bytes.length;
+  }
+
+  /** Begins with the batch that the cursor stands on, for which there must be room. */
+  begin(cursor: BatchCursor): void {
+    this.#batchAt = this.length;
+    this.#at = this.length + BATCH_FRAME_BYTES;
+    this.#runStart = 0;
+    this.#runEnd = 0;
+    this.recordCount = 0;
+    this.firstTimestampMs = NO_TIMESTAMP_MS;
+    this.maxTimestampMs = NO_TIMESTAMP_MS;
+    cursor.bytes.copy(this.bytes, this.#batchAt, cursor.batchStart, cursor.batchStart + BATCH_FRAME_BYTES);
+  }
+
+  /** The record that the cursor stands on stays. */
+  keep(cursor: BatchCursor): void {
+    const { timestampMs } = cursor;
+    if (this.recordCount === 0) {
+      this.firstTimestampMs = timestampMs;
+      this.maxTimestampMs = timestampMs;
+    } else if (timestampMs > this.maxTimestampMs) {
+      this.maxTimestampMs = timestampMs;
+    }
+    this.recordCount++;
+    if (cursor.recordStart === this.#runEnd) {
+      this.#runEnd = cursor.recordEnd;
+      return;
+    }
+    this.#copyRun(cursor);
+    this.#runStart = cursor.recordStart;
+    this.#runEnd = cursor.recordEnd;
+  }
+
+  /**
+   * Ends the batch; returns its bytes. One without records is dropped, and takes 0, unless it has to stay as an empty
+   * batch.
+   */
+  end(cursor: BatchCursor, staysWhenEmpty: boolean): number {
+    this.#copyRun(cursor);
+    if (this.recordCount === 0 && !staysWhenEmpty) return 0;
+    const at = this.#batchAt;
+    const byteLength = this.#at - at;
+    // A batch that nothing was taken out of is the same batch, its checksum included.
+    if (this.recordCount < cursor.batchRecordCount) {
+      const view = this.#view;
+      view.setUint32(at + BATCH_RECORD_COUNT_AT, this.recordCount);
+      view.setUint32(at + BATCH_BYTE_LENGTH_AT, byteLength);
+      writeInt64(view, at + BATCH_FIRST_TIMESTAMP_AT, this.firstTimestampMs);
+      writeInt64(view, at + BATCH_MAX_TIMESTAMP_AT, this.maxTimestampMs);
+      view.setUint32(at + BATCH_CHECKSUM_AT, batchChecksum(this.bytes, view, at, byteLength));
+    } else {
+      this.firstTimestampMs = cursor.batchFirstTimestampMs;
+      this.maxTimestampMs = cursor.batchMaxTimestampMs;
+    }
+    this.length = this.#at;
+    return byteLength;
+  }
+
+  #copyRun(cursor: BatchCursor): void {
+    if (this.#runEnd === this.#runStart) return;
+    cursor.bytes.copy(this.bytes, this.#at, this.#runStart, this.#runEnd);
+    this.#at += this.#runEnd - this.#runStart;
+    this.#runStart = this.#runEnd;
+  }
+}
