@@ -33,10 +33,10 @@ export interface RecoveredLog {
 /** How an earlier opening of the log in this process ended, when a write or a flush of it failed. */
 export interface LogFailure {
   /**
-   * Bytes of each segment that were flushed, by base offset. What lies behind may be in memory only, whatever a later
+   * Bytes that were flushed of the segment with a base offset, once all is settled. What lies behind may be in memory only, whatever a later
    * flush says, and was never acknowledged: it is cut.
    */
-  readonly flushedBytes: ReadonlyMap<number, number>;
+  readonly flushedBytesOf: (baseOffset: number) => number | undefined;
   /** Whether the file system has answered everything: what still hangs may yet write. */
   readonly isSettled: () => boolean;
 }
@@ -59,12 +59,17 @@ export async function recoverLog(
   const checkpoint = names.includes(CHECKPOINT_FILE)
     ? await readCheckpoint(fileSystem, directory)
     : undefined;
-  const files = await segmentFiles(parts, directory, names);
+  const { files, empty } = await segmentFiles(parts, directory, names);
   const newest = files.at(-1);
-  const onDisk = Math.max(manifest?.leaderEpoch ?? 0, newest?.leaderEpoch ?? 0);
+  const onDisk = Math.max(
+    manifest?.leaderEpoch ?? 0,
+    ...[...files, ...empty].map((file) => file.leaderEpoch),
+  );
   if (leaderEpoch < onDisk) {
     throw new StorageError('fenced-epoch', `${directory} has leader epoch ${onDisk}, above ${leaderEpoch}`);
   }
+  for (const { name } of empty) await fileSystem.unlink(join(directory, name));
+  if (empty.length > 0) await fileSystem.syncDirectory(directory);
   let newestEnd: TailVerdict | undefined;
   if (newest !== undefined) {
     // Bytes below this offset were on disk once; a bad batch there is damage and not a torn write.
@@ -82,12 +87,12 @@ export async function recoverLog(
     });
   });
   if (newestEnd !== undefined && newestEnd.byteSize === 0 && newestEnd.corrupt === undefined) {
-    // A file without a batch says nothing, and its name would be in the way of the next one.
-    const empty = segments.pop()!; // newestEnd is that of the last of them
-    await fileSystem.unlink(empty.path);
+    const torn = segments.pop()!; // newestEnd is that of the last of them
+    await fileSystem.unlink(torn.path);
     await fileSystem.syncDirectory(directory);
   }
-  const logStartOffset = Math.max(manifest?.logStartOffset ?? 0, segments[0]?.baseOffset ?? 0);
+  const oldest = segments[0]?.baseOffset ?? Math.min(...[...files, ...empty].map((file) => file.baseOffset));
+  const logStartOffset = Math.max(manifest?.logStartOffset ?? 0, Number.isFinite(oldest) ? oldest : 0);
   const scannedEnd = newestEnd?.endOffset ?? 0;
   const logEndOffset = Math.max(scannedEnd, logStartOffset);
   const promised = manifest?.highWatermark ?? 0;
@@ -118,12 +123,21 @@ interface SegmentFile {
   readonly byteSize: number;
 }
 
-/** In offset order. Empty ones below the newest have nothing to say and are passed over. */
+interface SegmentFiles {
+  /** Those with something in them, in offset order. */
+  readonly files: readonly SegmentFile[];
+  /**
+   * Files without a byte. They say nothing, not even where the log ended: the one before may have been cut since, when
+   * the write that began both failed. Their names would be in the way of the next ones.
+   */
+  readonly empty: readonly SegmentFile[];
+}
+
 async function segmentFiles(
   parts: StoreParts,
   directory: string,
   names: readonly string[],
-): Promise<SegmentFile[]> {
+): Promise<SegmentFiles> {
   const files: SegmentFile[] = [];
   for (const name of names) {
     const parsed = parseSegmentFileName(name);
@@ -132,21 +146,18 @@ async function segmentFiles(
     files.push({ name, ...parsed, byteSize: size });
   }
   files.sort((a, b) => a.baseOffset - b.baseOffset || a.leaderEpoch - b.leaderEpoch);
-  const filled = files.filter(({ byteSize }, index) => byteSize > 0 || index === files.length - 1);
+  const filled = files.filter(({ byteSize }) => byteSize > 0);
   for (const [index, file] of filled.entries()) {
     const before = filled[index - 1];
     if (before === undefined) continue;
-    if (
-      file.leaderEpoch < before.leaderEpoch ||
-      (file.baseOffset === before.baseOffset && before.byteSize > 0 && file.byteSize > 0)
-    ) {
+    if (file.leaderEpoch < before.leaderEpoch || file.baseOffset === before.baseOffset) {
       throw new StorageError(
         'corrupt',
         `${directory}: ${before.name} and ${file.name} contradict each other`,
       );
     }
   }
-  return filled;
+  return { files: filled, empty: files.filter(({ byteSize }) => byteSize === 0) };
 }
 
 interface TailVerdict {
@@ -165,7 +176,7 @@ async function recoverNewest(
 ): Promise<TailVerdict> {
   const path = join(directory, file.name);
   let start = startOfScan(file, checkpoint);
-  const end = Math.min(failure?.flushedBytes.get(file.baseOffset) ?? file.byteSize, file.byteSize);
+  const end = Math.min(failure?.flushedBytesOf(file.baseOffset) ?? file.byteSize, file.byteSize);
   if (start.position === file.byteSize) {
     return { byteSize: file.byteSize, endOffset: start.offset, corrupt: undefined };
   }
@@ -289,8 +300,9 @@ async function cutTail(
   parts.log.warn('log.tail-cut', { directory, segment: file.name, position, cutBytes, logEndOffset, keptAs });
 }
 
-async function keepAside(
-  parts: StoreParts,
+/** Copies `length` bytes from `position` on into a new file, durably but for its name. */
+export async function keepAside(
+  parts: Pick<StoreParts, 'fileSystem'>,
   path: string,
   handle: OpenFile,
   position: number,

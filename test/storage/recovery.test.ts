@@ -129,6 +129,25 @@ describe('a torn tail', () => {
   });
 });
 
+describe('a segment without a byte', () => {
+  it('does not say where the log ended: the one before it may have been cut', async () => {
+    const machine = new Machine();
+    const { partition, store } = await machine.open(200);
+    await append(partition, [record('kept')]).flushed;
+    // The small files are written meanwhile.
+    for (let turns = 0; turns < 50; turns++) await new Promise((resolve) => setImmediate(resolve));
+    // One group, two new segments: the second one gets its name and nothing else, and the first one is cut again.
+    machine.files.arm({ kind: 'directory-sync-fails', files: /./, after: 1 });
+    const lost = [append(partition, [record('lost')]), append(partition, [record('lost too')])];
+    expect((await lost[1]!.flushed)?.code).toBe('io');
+    await store.close();
+    const again = await machine.open();
+    expect(again.partition.logEndOffset).toBe(1);
+    await append(again.partition, [record('anew')]).flushed;
+    expect(valuesOf(await readAll(again.partition))).toEqual(['kept', 'anew']);
+  });
+});
+
 describe('a process that was killed', () => {
   it('leaves all it wrote, and a crash after the opening does not take it', async () => {
     const machine = new Machine();

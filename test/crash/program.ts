@@ -1,0 +1,492 @@
+// A random program of appends, rolls, reads, faults, deletions, clean stops and crashes on a file system that forgets
+// what a real one may forget. After every opening: nothing that was acknowledged is missing, nothing that a reader has
+// seen is gone or different, and what else is there is a prefix of what was appended.
+import { errorCodeOf } from '../../storage/errors.ts';
+import {
+  type Fault,
+  FaultyFileSystem,
+  type Keep,
+  type RandomSource,
+  seededRandom,
+} from '../helpers/faulty-file-system.ts';
+import {
+  logConfig,
+  MemoryIndex,
+  openStore,
+  type StoreFixture,
+  TestClock,
+  type TestRecord,
+} from '../helpers/store-fixture.ts';
+import { check, readTo, TrackedLog } from './tracked-log.ts';
+
+const DIRECTORY = '/data';
+
+/** Runs one program. What it throws names the seed and tells what was done. */
+export async function runProgram(seed: number): Promise<void> {
+  const program = new Program(seed);
+  try {
+    await program.run();
+  } catch (error) {
+    throw new Error(`seed ${seed}: ${error}\n${program.trace.join('; ')}`, { cause: error });
+  }
+}
+
+class Program {
+  readonly trace: string[] = [];
+  readonly #random: RandomSource;
+  readonly #files = new FaultyFileSystem(['/']);
+  readonly #index = new MemoryIndex();
+  readonly #clock = new TestClock();
+  #logs: TrackedLog[];
+  /** Topics whose deletion was acknowledged: they do not come back. */
+  readonly #deleted: { readonly topic: string; readonly topicId: string }[] = [];
+  /** Deletions that were decided, and not acknowledged before a crash. */
+  #deleting: { readonly topic: string; readonly topicId: string }[] = [];
+  #logIds = 0;
+  #recordCount = 0;
+  #fixture: StoreFixture | undefined;
+  /** A fault was armed in this process: operations may fail, with a code that says so. */
+  #faulty = false;
+  /** What the next opening should find about the last stop. */
+  #stop: 'clean' | 'clean, then power off' | 'in the middle' | 'crash' = 'clean';
+  #pending: Promise<void>[] = [];
+  #backgroundError: unknown;
+
+  constructor(seed: number) {
+    this.#random = seededRandom(seed);
+    this.#files.random = this.#random;
+    this.#files.now = () => this.#clock.now();
+    if (this.#oneIn(3)) this.#files.turns = () => 1 + this.#below(4);
+    const topics = this.#oneIn(4) ? ['events', 'other'] : ['events'];
+    this.#logs = topics.map((topic) => this.#newLog(topic));
+  }
+
+  async run(): Promise<void> {
+    await this.#open();
+    for (let steps = 4 + this.#below(16); steps > 0; steps--) {
+      await this.#step();
+      if (this.#backgroundError !== undefined) throw this.#backgroundError;
+    }
+    this.#files.arm();
+    await this.#repairAll();
+    await this.#cleanStop();
+    await this.#open();
+    await this.#cleanStop();
+    const leftovers = this.#files.paths().filter((path) => path.startsWith(`${DIRECTORY}/deleted/`));
+    check(leftovers.length === 0, () => `deleted topics are still there: ${leftovers}`);
+    if (this.#backgroundError !== undefined) throw this.#backgroundError;
+  }
+
+  async #step(): Promise<void> {
+    await this.#repairAll();
+    const choice = this.#below(100);
+    if (choice < 30) await this.#append('goes on');
+    else if (choice < 45) await this.#append('waits');
+    else if (choice < 55) await this.#read();
+    else if (choice < 60) this.#readOn();
+    else if (choice < 64) this.#configure();
+    else if (choice < 67) await this.#advance();
+    else if (choice < 75) await this.#fault();
+    else if (choice < 78) await this.#deleteTopic();
+    else if (choice < 86) await this.#stopAndOpen();
+    else await this.#crash();
+  }
+
+  // ------------------------------------------------------------------------------------------------ steps
+
+  /** Appends a few batches. */
+  async #append(then: 'goes on' | 'waits'): Promise<void> {
+    const tracked = this.#anyLog();
+    for (let batches = 1 + this.#below(4); batches > 0 && tracked.log!.failed === undefined; batches--) {
+      const records = Array.from({ length: 1 + this.#below(5) }, () => this.#record());
+      this.#goOn(tracked.append(records, this.#oneIn(3)));
+    }
+    this.trace.push(
+      `${tracked.topic}: append to ${tracked.records.length}${then === 'waits' ? ', wait' : ''}`,
+    );
+    if (then === 'waits') await this.#settle();
+    else if (this.#oneIn(2)) await this.#ticks(1 + this.#below(20));
+  }
+
+  /** What readers see below the flushed offset is what was appended, and is promised from then on. */
+  async #read(): Promise<void> {
+    const tracked = this.#anyLog();
+    const log = tracked.log!;
+    const upTo = log.flushedOffset;
+    const from = tracked.startPromised + this.#below(upTo + 1 - tracked.startPromised);
+    this.trace.push(`${tracked.topic}: read ${from} to ${upTo}`);
+    // A fault that has not struck yet may strike a read.
+    if (this.#files.isArmed) this.#files.arm();
+    tracked.compare(await readTo(log, from, upTo, 1 + this.#below(3000)), from, upTo);
+    tracked.promise(upTo);
+    const timestampMs = 990 + this.#below(220);
+    const found = (await log.offsetForTime(timestampMs, upTo))?.offset ?? -1;
+    const expected = tracked.firstFrom(timestampMs, upTo);
+    check(found === expected, () => `offset ${found} for time ${timestampMs}, and not ${expected}`);
+    const largest = Math.max(
+      ...tracked.records.slice(tracked.startPromised, upTo).map((each) => each.timestampMs),
+    );
+    const newest = (await log.offsetOfMaxTimestamp(upTo))?.offset ?? -1;
+    const expectedNewest = tracked.firstFrom(largest, upTo);
+    check(
+      newest === expectedNewest,
+      () => `offset ${newest} of the largest timestamp, and not ${expectedNewest}`,
+    );
+  }
+
+  /** A reader that goes on while other things happen. */
+  #readOn(): void {
+    const tracked = this.#anyLog();
+    const { log, records } = tracked;
+    const upTo = log!.flushedOffset;
+    const from = tracked.startPromised + this.#below(upTo + 1 - tracked.startPromised);
+    this.trace.push(`${tracked.topic}: read on from ${from} to ${upTo}`);
+    const reading = readTo(log!, from, upTo, 1 + this.#below(1000)).then(
+      (read) => {
+        if (tracked.records !== records) return;
+        tracked.compare(read, from, upTo);
+        tracked.promise(upTo);
+      },
+      (error: unknown) => {
+        const code = errorCodeOf(error);
+        if (tracked.log !== log || code === 'closed' || code === 'deleted') return;
+        this.#tolerate(error);
+      },
+    );
+    this.#goOn(reading);
+  }
+
+  #configure(): void {
+    const tracked = this.#anyLog();
+    tracked.config = this.#randomConfig();
+    tracked.log!.setConfig(tracked.config);
+    this.trace.push(`${tracked.topic}: segments of ${tracked.config.segmentBytes}`);
+  }
+
+  async #advance(): Promise<void> {
+    // A flush that is under way would be given up.
+    await this.#settle();
+    this.#clock.advance(this.#below(100_000));
+  }
+
+  /** Something fails or hangs while something is appended or closed. */
+  async #fault(): Promise<void> {
+    if (this.#oneIn(4)) return this.#hang();
+    const faults = Array.from({ length: 1 + this.#below(2) }, () => this.#anyFault());
+    this.#faulty = true;
+    this.#files.arm(...faults);
+    this.trace.push(...faults.map(({ kind, files, after }) => `${kind} ${files ?? ''} after ${after}`));
+  }
+
+  #anyFault(): Fault {
+    const after = this.#below(3);
+    const files = this.#oneIn(3) ? { files: /\.json\.new$|\.json$|\.snapshot/ } : {};
+    switch (this.#below(8)) {
+      case 0:
+      case 1:
+        return {
+          kind: 'write-fails',
+          code: this.#oneIn(2) ? 'EIO' : 'ENOSPC',
+          afterBytes: this.#below(400),
+          after,
+          ...files,
+        };
+      case 2:
+      case 3:
+        return { kind: 'datasync-fails', after, ...files };
+      case 4:
+        return { kind: 'open-fails', code: 'EMFILE', after, ...files };
+      case 5:
+        return { kind: 'rename-fails', files: /./, after };
+      case 6:
+        return { kind: 'directory-sync-fails', files: /./, after };
+      default:
+        return { kind: 'truncate-fails', after };
+    }
+  }
+
+  /** A flush hangs; the log is given up when the time is over, and what hung comes back. */
+  async #hang(): Promise<void> {
+    const tracked = this.#anyLog();
+    this.trace.push(`${tracked.topic}: datasync-hangs`);
+    await this.#settle();
+    if (tracked.log!.failed !== undefined) return;
+    this.#faulty = true;
+    this.#files.arm({ kind: 'datasync-hangs', files: new RegExp(`/${tracked.topic}/0/.*\\.log$`) });
+    this.#goOn(tracked.append([this.#record(), this.#record()], false));
+    for (let ticks = 0; this.#files.isArmed && ticks < 1000; ticks++) await this.#ticks(1);
+    this.#clock.advance(60_000);
+    check(tracked.log?.failed !== undefined, () => 'the watchdog gives the log up');
+    if (this.#oneIn(3)) return this.#crash();
+    this.#files.releaseHanging();
+    await this.#ticks(10);
+  }
+
+  async #deleteTopic(): Promise<void> {
+    const tracked = this.#anyLog();
+    const { topic, topicId } = tracked;
+    const deleting = { topic, topicId };
+    this.trace.push(`delete ${topicId}`);
+    tracked.log = undefined;
+    this.#logs = this.#logs.map((each) => (each === tracked ? this.#newLog(topic) : each));
+    this.#deleting.push(deleting);
+    const deletion = this.#attempt(this.#fixture!.store.deleteTopic(topic, topicId));
+    if (this.#oneIn(3)) {
+      await this.#ticks(this.#below(8));
+      return this.#restart();
+    }
+    if ((await deletion) !== 'done') return this.#restart();
+    this.#deletionDone(deleting);
+    if (this.#oneIn(3)) return this.#restart();
+    this.#files.arm();
+    await this.#openLogs();
+  }
+
+  async #stopAndOpen(): Promise<void> {
+    if (this.#oneIn(4)) {
+      // The machine stops in the middle of the stop.
+      this.trace.push('stop, not to the end');
+      this.#goOn(this.#fixture!.store.close().catch((error: unknown) => this.#tolerate(error)));
+      await this.#ticks(this.#below(12));
+      this.#stopMachine();
+      this.#stop = 'in the middle';
+      return this.#open();
+    }
+    if (!(await this.#cleanStop())) {
+      this.#stopMachine();
+      this.#stop = 'in the middle';
+      return this.#open();
+    }
+    // A machine may well stop after that.
+    if (this.#stop === 'clean' && this.#oneIn(2)) {
+      this.#files.crash(this.#oneIn(2) ? 'nothing' : 'anything', this.#random);
+      this.#stop = 'clean, then power off';
+    }
+    await this.#open();
+  }
+
+  async #crash(): Promise<void> {
+    const sound = this.#logs.filter(({ log }) => log !== undefined && log.failed === undefined);
+    // Something is under way, at any stage of it.
+    for (const tracked of sound) {
+      if (this.#oneIn(2))
+        this.#goOn(
+          tracked.append([this.#record()], this.#oneIn(3)).catch((error: unknown) => this.#tolerate(error)),
+        );
+    }
+    if (this.#oneIn(2)) await this.#ticks(this.#below(6));
+    await this.#restart();
+  }
+
+  // ---------------------------------------------------------------------------------- openings and their ends
+
+  async #restart(): Promise<void> {
+    this.#stopMachine();
+    await this.#open();
+  }
+
+  #stopMachine(): void {
+    const keep = (['nothing', 'everything', 'anything', 'anything', 'anything', 'kill'] as const)[
+      this.#below(6)
+    ]!;
+    this.trace.push(keep === 'kill' ? keep : `crash, keeping ${keep}`);
+    if (keep === 'kill') this.#files.kill();
+    else {
+      this.#files.crash(keep satisfies Keep, this.#random);
+      if (this.#oneIn(2)) this.#index.crash(this.#random);
+    }
+    for (const tracked of this.#logs) tracked.log = undefined;
+    this.#pending = [];
+    this.#stop = 'crash';
+  }
+
+  /** Whether it was one. */
+  async #cleanStop(): Promise<boolean> {
+    this.trace.push('stop');
+    const closed = await this.#attempt(this.#fixture!.store.close());
+    await this.#settle();
+    // A flush that fails in the end is told to who waits for it.
+    const sound = this.#logs.filter(({ log }) => log !== undefined && log.failed === undefined);
+    for (const tracked of this.#logs) tracked.log = undefined;
+    this.#stop = 'in the middle';
+    if (closed !== 'done') return false;
+    for (const tracked of sound) tracked.promise(tracked.records.length);
+    this.#stop = sound.length === this.#logs.length ? 'clean' : 'crash';
+    this.#files.kill();
+    return true;
+  }
+
+  /** Starts a process, and perhaps another one when the first did not get far. */
+  async #open(): Promise<void> {
+    for (;;) {
+      this.#faulty = false;
+      if (this.#oneIn(5)) {
+        this.trace.push('open, not to the end');
+        const opening = this.#openStore().then(() => this.#openLogs());
+        let failed: unknown;
+        opening.catch((error: unknown) => {
+          failed = error;
+        });
+        await this.#ticks(1 + this.#below(60));
+        if (failed !== undefined) throw failed;
+        this.#stopMachine();
+        this.#stop = 'in the middle';
+        continue;
+      }
+      await this.#openStore();
+      await this.#openLogs();
+      return;
+    }
+  }
+
+  async #openStore(): Promise<void> {
+    const stop = this.#stop;
+    this.#fixture = await openStore({
+      directory: DIRECTORY,
+      fileSystem: this.#files.process(),
+      index: this.#index,
+      clock: this.#clock,
+      indexIntervalBytes: 64 + this.#below(1000),
+      tailCacheBytes: this.#oneIn(2) ? 0 : 1 << 20,
+      checkpointBytes: 500 + this.#below(5000),
+    });
+    const { store } = this.#fixture;
+    const { previousStopWasClean } = store.identity;
+    check(
+      stop === 'in the middle' || previousStopWasClean === (stop !== 'crash'),
+      () => `the last stop was ${stop}`,
+    );
+    this.#stop = 'crash';
+    for (const deleting of [...this.#deleting]) {
+      // The owner knows of it and finishes it, or makes the next topic of that name over it.
+      if (this.#oneIn(2)) continue;
+      await store.deleteTopic(deleting.topic, deleting.topicId);
+      this.#deletionDone(deleting);
+    }
+    for (const { topic, topicId } of this.#deleted) {
+      const epoch = await store.diskLeaderEpoch(topic, topicId, 0);
+      check(epoch === 0, () => `${topicId} is there again, with epoch ${epoch}`);
+    }
+    if (stop === 'clean') this.#goOn(this.#nothingScanned());
+  }
+
+  async #nothingScanned(): Promise<void> {
+    const { store } = this.#fixture!;
+    await this.#ticks(1);
+    check(store.counters.recoveredBytes === 0, () => 'a clean stop left something to scan');
+  }
+
+  /** Opens those that are not open. */
+  async #openLogs(): Promise<void> {
+    const { store } = this.#fixture!;
+    for (const tracked of this.#logs) {
+      if (tracked.log !== undefined) continue;
+      const { topic, topicId, logId } = tracked;
+      tracked.epoch = Math.max(tracked.epoch, await store.diskLeaderEpoch(topic, topicId, 0)) + 1;
+      tracked.config = this.#randomConfig();
+      const { config, epoch: leaderEpoch } = tracked;
+      const log = await store.openPartition({ topic, topicId, partition: 0, logId, leaderEpoch, config });
+      log.onFlushed = (flushedOffset) => log.setHighWatermark(flushedOffset);
+      this.trace.push(`${topicId} open from ${log.logStartOffset} to ${log.logEndOffset}`);
+      await tracked.opened(log);
+    }
+  }
+
+  /** A log that has failed is read, closed and opened again; or all goes down. */
+  async #repairAll(): Promise<void> {
+    for (const tracked of this.#logs) {
+      const { log } = tracked;
+      if (log === undefined || log.failed === undefined) continue;
+      check(
+        this.#faulty && log.failed.code === 'sticky',
+        () => `${tracked.topic} failed: ${log.failed?.message}`,
+      );
+      this.trace.push(`${tracked.topic}: repair`);
+      this.#files.arm();
+      await this.#settle();
+      const upTo = log.flushedOffset;
+      tracked.compare(await readTo(log, log.logStartOffset, upTo, 2000), log.logStartOffset, upTo);
+      tracked.promise(upTo);
+      if (this.#oneIn(4)) return this.#crash();
+      this.#files.releaseHanging();
+      // What came back from the failed write is taken back before it may be opened again.
+      await this.#ticks(20);
+      await this.#fixture!.store.closePartition(log);
+      tracked.log = undefined;
+      await this.#openLogs();
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------- parts
+
+  /** Work whose end nobody waits for now; whose failure is told at the next step. */
+  #goOn(work: Promise<void>): void {
+    const watched = work.catch((error: unknown) => {
+      this.#backgroundError ??= error;
+    });
+    this.#pending.push(watched);
+  }
+
+  async #settle(): Promise<void> {
+    const pending = this.#pending;
+    this.#pending = [];
+    await Promise.all(pending);
+  }
+
+  /** Work that may fail once a fault was armed. */
+  async #attempt(work: Promise<unknown>): Promise<'done' | 'failed'> {
+    try {
+      await work;
+      return 'done';
+    } catch (error) {
+      this.#tolerate(error);
+      return 'failed';
+    }
+  }
+
+  #tolerate(error: unknown): void {
+    const code = errorCodeOf(error) ?? '';
+    if (!this.#faulty || !['io', 'disk-full', 'sticky'].includes(code)) throw error;
+    this.trace.push(`(${code})`);
+  }
+
+  #deletionDone(deleting: { readonly topic: string; readonly topicId: string }): void {
+    this.#deleting = this.#deleting.filter((each) => each !== deleting);
+    this.#deleted.push(deleting);
+  }
+
+  #newLog(topic: string): TrackedLog {
+    const logId = ++this.#logIds;
+    return new TrackedLog(topic, `${topic}-${logId}`, logId, this.#randomConfig());
+  }
+
+  #randomConfig(): TrackedLog['config'] {
+    return logConfig({ segmentBytes: 200 + this.#below(5000) });
+  }
+
+  #anyLog(): TrackedLog {
+    return this.#logs[this.#below(this.#logs.length)]!; // there is one at least
+  }
+
+  #record(): TestRecord {
+    const size = this.#oneIn(6) ? this.#below(2000) : this.#below(60);
+    const text = `${this.#recordCount++}:`;
+    return {
+      timestampMs: 1000 + this.#below(200),
+      key: this.#oneIn(3) ? null : Buffer.from(`k${this.#below(5)}`),
+      value: this.#oneIn(8) ? null : Buffer.alloc(text.length + size, text),
+    };
+  }
+
+  #below(bound: number): number {
+    return Math.floor(this.#random() * bound);
+  }
+
+  #oneIn(count: number): boolean {
+    return this.#random() * count < 1;
+  }
+
+  async #ticks(count: number): Promise<void> {
+    for (let tick = 0; tick < count; tick++) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
