@@ -12,7 +12,10 @@ export const TOPIC_FILE = 'topic.json';
 export const MANIFEST_FILE = 'manifest.json';
 export const CHECKPOINT_FILE = 'recovery-checkpoint.json';
 export const LEADER_EPOCHS_FILE = 'leader-epochs.json';
+export const COMPACTION_CHECKPOINT_FILE = 'compaction-checkpoint.json';
+export const PRODUCER_SNAPSHOT_FILE = 'producer-state.snapshot';
 
+const CLEANED_SUFFIX = '.cleaned';
 const SEGMENT_NAME = /^([0-9a-f]{8})-([0-9]{20})\.log$/;
 
 export interface SegmentName {
@@ -32,6 +35,16 @@ export function parseSegmentFileName(name: string): SegmentName | undefined {
   const leaderEpoch = Number.parseInt(match[1]!, 16);
   const baseOffset = Number(match[2]);
   return Number.isSafeInteger(baseOffset) ? { leaderEpoch, baseOffset } : undefined;
+}
+
+/** A segment that compaction is writing: not of the log before it takes the place of others under the first one's name. */
+export function cleanedFileName(segmentName: string): string {
+  return `${segmentName}${CLEANED_SUFFIX}`;
+}
+
+/** Whether it is what compaction left when it was interrupted. */
+export function isCleanedFileName(name: string): boolean {
+  return name.endsWith(`.log${CLEANED_SUFFIX}`);
 }
 
 /** Where the bytes are kept that recovery cut from a segment at `position`. */

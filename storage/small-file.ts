@@ -15,13 +15,22 @@ const SMALL_FILE_BYTES_MAX = 16 * 1024 * 1024;
 export type Durability = 'durable' | 'whole' | 'helpful';
 
 /** Writes `value` aside and puts it in place. */
-export async function writeJsonFile(
+export function writeJsonFile(
   fileSystem: FileSystem,
   path: string,
   value: unknown,
   durability: Durability = 'durable',
 ): Promise<void> {
-  const bytes = Buffer.from(`${JSON.stringify(value)}\n`);
+  return writeWholeFile(fileSystem, path, Buffer.from(`${JSON.stringify(value)}\n`), durability);
+}
+
+/** The same with bytes. */
+export async function writeWholeFile(
+  fileSystem: FileSystem,
+  path: string,
+  bytes: Buffer,
+  durability: Durability,
+): Promise<void> {
   const aside = `${path}.new`;
   await removeIfThere(fileSystem, aside);
   const file = await fileSystem.open(aside, 'create');
@@ -50,6 +59,29 @@ export async function readJsonFile(fileSystem: FileSystem, path: string): Promis
   } catch (error) {
     if (error instanceof SyntaxError) return UNREADABLE;
     throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** The bytes of a file; undefined when it is missing or has more than `bytesMax`. */
+export async function readWholeFile(
+  fileSystem: FileSystem,
+  path: string,
+  bytesMax: number,
+): Promise<Buffer | undefined> {
+  let file: OpenFile;
+  try {
+    file = await fileSystem.open(path, 'read');
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    const { size } = await fileSystem.stat(path);
+    if (size > bytesMax) return undefined;
+    const bytes = Buffer.allocUnsafeSlow(size);
+    return bytes.subarray(0, await file.read(bytes, 0, size, 0));
   } finally {
     await file.close();
   }
@@ -90,7 +122,7 @@ export async function makeDirectory(fileSystem: FileSystem, path: string): Promi
   }
 }
 
-async function removeIfThere(fileSystem: FileSystem, path: string): Promise<void> {
+export async function removeIfThere(fileSystem: FileSystem, path: string): Promise<void> {
   try {
     await fileSystem.unlink(path);
   } catch (error) {

@@ -1,0 +1,230 @@
+// The producers that wrote to one log, and their open transactions. Made with the first producer of a log, so that a
+// log without any carries nothing. `judge` is asked before an append and changes nothing; `appended` is told after it.
+import type { BatchOptions } from './batch-writer.ts';
+import type { Clock } from './environment.ts';
+import { assert, StorageError } from './errors.ts';
+import type { ProducerBudget } from './producer-budget.ts';
+import { ProducerState, SEQUENCE_MAX, type SequencedBatch, type StoredBatch } from './producer-state.ts';
+
+/** What the log says of a batch with a producer, without its records. */
+export interface ProducerBatch extends SequencedBatch {
+  readonly producerId: number;
+  readonly epoch: number;
+  readonly isTransactional: boolean;
+  /** Then it has no sequence, and ends the producer's transaction. */
+  readonly isControl: boolean;
+}
+
+/** A producer as a snapshot has it. */
+export interface KnownProducer {
+  readonly producerId: number;
+  readonly epoch: number;
+  readonly usedAtMs: number;
+  readonly lastSequence: number;
+  readonly covered: number;
+  /** First offset of its open transaction; −1 = it has none. */
+  readonly transactionStart: number;
+  /** The newest last. */
+  readonly batches: readonly SequencedBatch[];
+}
+
+/** A transaction that has ended, until its end is seen. */
+interface EndedTransaction {
+  readonly firstOffset: number;
+  readonly controlOffset: number;
+}
+
+export class ProducerStates {
+  readonly #name: string;
+  readonly #budget: ProducerBudget;
+  readonly #clock: Clock;
+  readonly #states = new Map<number, ProducerState>();
+  /** First offsets by producer id. Transactions begin in offset order, so the first entry is the oldest. */
+  readonly #openTransactions = new Map<number, number>();
+  /** A reader that sees the whole transaction must see how it ended. */
+  #endedTransactions: EndedTransaction[] = [];
+  /** What `judge` found, for `appended`: there is no await between them. */
+  #judged: ProducerState | undefined;
+  #nowMs = 0;
+
+  /** @param name of the log, for messages */
+  constructor(name: string, budget: ProducerBudget, clock: Clock) {
+    this.#name = name;
+    this.#budget = budget;
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#states.size;
+  }
+
+  /** In the order of their first batch. */
+  get all(): IterableIterator<ProducerState> {
+    return this.#states.values();
+  }
+
+  /** First offset of a producer's open transaction; −1 when it has none. */
+  transactionStartOf(producerId: number): number {
+    return this.#openTransactions.get(producerId) ?? -1;
+  }
+
+  /** First offset of the oldest transaction that is open, or whose end is not seen yet; `Infinity` when there is none. */
+  get firstUnstableOffset(): number {
+    let first = Number.POSITIVE_INFINITY;
+    if (this.#openTransactions.size > 0) {
+      for (const offset of this.#openTransactions.values()) {
+        first = offset;
+        break;
+      }
+    }
+    for (const { firstOffset } of this.#endedTransactions) first = Math.min(first, firstOffset);
+    return first;
+  }
+
+  /** Base offset of a producer's newest batch, which compaction keeps; −1 when nothing is known of it. */
+  newestBaseOffsetOf(producerId: number): number {
+    return this.#states.get(producerId)?.newestBaseOffset ?? -1;
+  }
+
+  /**
+   * Whether a batch may be appended (undefined), or which batch of the log it is again. Changes nothing, but that who
+   * has expired is forgotten.
+   * @throws StorageError fenced-producer, sequence-gap, old-duplicate, busy
+   */
+  judge(options: BatchOptions): StoredBatch | undefined {
+    const { producerId = -1, producerEpoch = -1, baseSequence = -1, recordCount = 0, control } = options;
+    assert(producerEpoch >= 0, `a producer has an epoch, not ${producerEpoch}`);
+    this.#nowMs = this.#clock.now();
+    const state = this.#known(producerId);
+    this.#judged = state;
+    if (state === undefined) this.#budget.refuseUnlessRoom();
+    if (control === true) {
+      if (state !== undefined && producerEpoch < state.epoch) throw this.#refusal(state, 'fenced', options);
+      return undefined;
+    }
+    assert(
+      baseSequence >= 0 && baseSequence <= SEQUENCE_MAX && recordCount > 0,
+      `a producer's batch has a sequence and a record count, not ${baseSequence} and ${recordCount}`,
+    );
+    if (state === undefined) return undefined;
+    const verdict = state.judge(producerEpoch, baseSequence, recordCount);
+    if (verdict === 'next') return undefined;
+    if (verdict === 'duplicate') return state.remembered(baseSequence, recordCount);
+    throw this.#refusal(state, verdict, options);
+  }
+
+  /** The batch that was judged last lies in the log now. */
+  appended(batch: ProducerBatch): void {
+    let state = this.#judged;
+    this.#judged = undefined;
+    if (state === undefined) {
+      state = new ProducerState(batch.producerId, this.#nowMs, this);
+      this.#states.set(batch.producerId, state);
+      this.#budget.add(state);
+    } else {
+      state.usedAtMs = this.#nowMs;
+      this.#budget.touch(state);
+    }
+    this.#apply(state, batch);
+  }
+
+  /** A batch that was found in the log. @param usedAtMs when it was appended, as far as known */
+  replay(batch: ProducerBatch, usedAtMs: number): void {
+    const known = this.#states.get(batch.producerId);
+    const state = known ?? this.#add(batch.producerId, usedAtMs);
+    state.usedAtMs = Math.max(state.usedAtMs, usedAtMs);
+    if (known !== undefined) this.#budget.touch(state);
+    this.#apply(state, batch);
+  }
+
+  /** Producers from a snapshot, in the order of their transactions. */
+  restore(producers: readonly KnownProducer[]): void {
+    const inOrder = [...producers].sort((a, b) => a.transactionStart - b.transactionStart);
+    for (const each of inOrder) {
+      const state = this.#add(each.producerId, each.usedAtMs);
+      state.restore(each.epoch, each.lastSequence, each.covered, each.batches);
+      if (each.transactionStart >= 0) this.#begin(state, each.transactionStart);
+    }
+  }
+
+  /** What is below is seen: transactions that end there are over. */
+  seenUpTo(offset: number): void {
+    if (this.#endedTransactions.length === 0) return;
+    this.#endedTransactions = this.#endedTransactions.filter(({ controlOffset }) => controlOffset >= offset);
+  }
+
+  /** Called by the budget, for one that has no open transaction. */
+  forget(state: ProducerState): void {
+    this.#states.delete(state.producerId);
+    this.#budget.remove(state, this.#openTransactions.has(state.producerId));
+  }
+
+  /** The log closes. */
+  release(): void {
+    for (const state of this.#states.values()) this.forget(state);
+    this.#openTransactions.clear();
+  }
+
+  /** As far as it has not expired. */
+  #known(producerId: number): ProducerState | undefined {
+    const state = this.#states.get(producerId);
+    if (state === undefined || !this.#budget.isExpired(state, this.#nowMs)) return state;
+    if (this.#openTransactions.has(producerId)) return state;
+    this.forget(state);
+    return undefined;
+  }
+
+  #add(producerId: number, usedAtMs: number): ProducerState {
+    const state = new ProducerState(producerId, usedAtMs, this);
+    this.#states.set(producerId, state);
+    this.#budget.addKnown(state);
+    return state;
+  }
+
+  #apply(state: ProducerState, batch: ProducerBatch): void {
+    if (batch.isControl) {
+      state.controlled(batch.epoch);
+      this.#end(state, batch.baseOffset);
+      return;
+    }
+    state.appended(batch.epoch, batch);
+    if (batch.isTransactional && !this.#openTransactions.has(state.producerId)) {
+      this.#begin(state, batch.baseOffset);
+    }
+  }
+
+  #begin(state: ProducerState, firstOffset: number): void {
+    this.#openTransactions.set(state.producerId, firstOffset);
+    this.#budget.hold(state);
+  }
+
+  #end(state: ProducerState, controlOffset: number): void {
+    const firstOffset = this.#openTransactions.get(state.producerId);
+    if (firstOffset === undefined) return;
+    this.#openTransactions.delete(state.producerId);
+    this.#endedTransactions.push({ firstOffset, controlOffset });
+    this.#budget.letGo(state);
+  }
+
+  #refusal(
+    state: ProducerState,
+    verdict: 'fenced' | 'gap' | 'old-duplicate',
+    options: BatchOptions,
+  ): StorageError {
+    const { producerId, producerEpoch, baseSequence } = options;
+    const who = `${this.#name}: producer ${producerId}, epoch ${producerEpoch}`;
+    switch (verdict) {
+      case 'fenced':
+        return new StorageError('fenced-producer', `${who}: the epoch is ${state.epoch} by now`);
+      case 'gap':
+        return new StorageError(
+          'sequence-gap',
+          `${who}: sequence ${baseSequence} does not follow ${state.lastSequence} of epoch ${state.epoch}`,
+        );
+      case 'old-duplicate':
+        return new StorageError('old-duplicate', `${who}: sequence ${baseSequence} was appended long ago`);
+      default:
+        return verdict satisfies never;
+    }
+  }
+}
