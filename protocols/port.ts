@@ -124,6 +124,8 @@ export interface BatchOptions {
   readonly producerId?: number;
   readonly producerEpoch?: number;
   readonly baseSequence?: number;
+  /** How many records `fill` writes: a producer's batch is judged before it is encoded. Asked for with a producer id. */
+  readonly recordCount?: number;
   readonly transactional?: boolean;
   readonly control?: boolean;
   /** Set when the timestamps are the hub's clock by the topic's `message.timestamp.type`. */
@@ -132,7 +134,11 @@ export interface BatchOptions {
   readonly byteLengthHint?: number;
 }
 
-/** Why the log did not take what it was given. Each front end has one table from these to its wire codes. */
+/**
+ * Why the log did not take what it was given. Each front end has one table from these to its wire codes.
+ * Of producers: `fenced-producer`, a higher epoch has written; `gap`, a sequence is missing before this one;
+ * `duplicate`, it was appended so long ago that nobody knows where (a recent one is answered, see {@link Appended}).
+ */
 export type Refusal =
   | 'not-leader'
   | 'fenced-epoch'
@@ -160,11 +166,16 @@ export interface Appended {
   /** The hub's time when the batch was appended with `logAppendTime`, else −1. */
   readonly logAppendTimeMs: number;
   /**
+   * Set when the batch lies in the log already, by an earlier append of its producer: `fill` was not called, the offset
+   * and the time are those of then, and it is acknowledged when that one is as safe as `acks` asks.
+   */
+  readonly duplicate?: true;
+  /**
    * Resolves when the batch is as safe as `acks` asks, or with why it never will be. Appends that share a group
    * commit get **the same promise object**, so that a connection can answer them together. Never rejects.
    */
   readonly acknowledged: Promise<Published | Refused>;
-  /** With acks 'written' alone: resolves when readers see the batch, or its flush failed. Never rejects. */
+  /** With acks 'written' alone: resolves when readers see the batch, or never will. Never rejects. */
   readonly settled?: Promise<unknown>;
 }
 
@@ -210,7 +221,7 @@ export interface Partition {
    * Appends one batch. `fill` is called before `append` returns, once, and must not await; if it throws,
    * nothing is appended and `append` throws the same error. Batches of several calls keep the order of the calls.
    * Offsets are final when it returns. The batch is acknowledged as `acks` says: 'flushed' after the flush that
-   * covers it, 'written' after the write, 'none' at once.
+   * covers it (after the write, if the topic's `flush.messages` is above 1), 'written' after the write, 'none' at once.
    * An internal topic takes no appends and no publishes (`unknown-topic`): its state is written through its table.
    */
   append(options: BatchOptions, fill: (writer: RecordWriter) => void): Appended | Refused;
@@ -427,7 +438,7 @@ export interface Hub {
   partitionFor(key: Uint8Array, partitions: number): number;
 
   /**
-   * Appends one record to a topic's partition, durable when the promise resolves ('flushed'). `fill` is called
+   * Appends one record to a topic's partition, acknowledged as 'flushed' is when the promise resolves. `fill` is called
    * before `publish` returns and writes exactly one record; if it throws, nothing is appended and `publish`
    * throws the same error. Records published in one tick to one
    * partition share a batch, and callers whose records share a flush get **the same promise object**, so that

@@ -2,85 +2,16 @@
 // it starts; what is finished meanwhile goes with the next. Also the watchdog, and the rule that after a failed or
 // hung write or flush nothing is retried: the page cache may have dropped what it failed to write, so a second
 // fdatasync that succeeds proves nothing.
+//
+// A commit is a write and, when the dial says so (flush-dial.ts), a flush. Whether it is told with the one or with the
+// other is its group's.
+import type { CommitGroup, Outcome } from './commit-group.ts';
 import type { Clock, Log, Timer } from './environment.ts';
-import { StorageError, storageErrorOf } from './errors.ts';
+import { errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
+import { FlushDial, type Flushed, type FlushPolicy } from './flush-dial.ts';
 import type { OpenFiles } from './open-files.ts';
 import type { Segment } from './segment.ts';
 import type { DirtyRange } from './tail-cache.ts';
-
-/** The promises never reject; appends of one group commit get the same promise objects. */
-export interface Append {
-  readonly baseOffset: number;
-  readonly written: Promise<StorageError | undefined>;
-  readonly flushed: Promise<StorageError | undefined>;
-}
-
-/** Batches that one flush covers. */
-export class CommitGroup {
-  batches = 0;
-  /** One past the last offset in it. */
-  endOffset = 0;
-  readonly #written = new Outcome();
-  readonly #flushed = new Outcome();
-
-  get written(): Promise<StorageError | undefined> {
-    return this.#written.promise;
-  }
-
-  get flushed(): Promise<StorageError | undefined> {
-    return this.#flushed.promise;
-  }
-
-  settleWritten(error: StorageError | undefined): void {
-    this.#written.settle(error);
-  }
-
-  settleFlushed(error: StorageError | undefined): void {
-    this.#flushed.settle(error);
-  }
-}
-
-export class GroupedAppend implements Append {
-  readonly baseOffset: number;
-  readonly #group: CommitGroup;
-
-  constructor(baseOffset: number, group: CommitGroup) {
-    this.baseOffset = baseOffset;
-    this.#group = group;
-  }
-
-  get written(): Promise<StorageError | undefined> {
-    return this.#group.written;
-  }
-
-  get flushed(): Promise<StorageError | undefined> {
-    return this.#group.flushed;
-  }
-}
-
-/** A promise made when somebody asks for it: most groups have waiters for one of their two. */
-class Outcome {
-  #promise: Promise<StorageError | undefined> | undefined;
-  #resolve: ((error: StorageError | undefined) => void) | undefined;
-  #settled = false;
-  #error: StorageError | undefined;
-
-  get promise(): Promise<StorageError | undefined> {
-    this.#promise ??= this.#settled
-      ? Promise.resolve(this.#error)
-      : new Promise((resolve) => {
-          this.#resolve = resolve;
-        });
-    return this.#promise;
-  }
-
-  settle(error: StorageError | undefined): void {
-    if (this.#settled) return;
-    this.#settled = true;
-    this.#error = error;
-    this.#resolve?.(error);
-  }
-}
 
 /** What a committer asks of its partition. */
 export interface CommitHost {
@@ -91,9 +22,17 @@ export interface CommitHost {
   createSegment(segment: Segment): Promise<void>;
   /** The segment is whole and on disk, and its successor begins. */
   segmentClosed(segment: Segment): void;
-  /** All of these bytes are on disk. Called before the group's promises resolve. */
-  groupFlushed(group: CommitGroup, ranges: readonly DirtyRange[]): void;
-  groupFailed(error: StorageError): void;
+  /** These bytes are on disk. */
+  bytesFlushed(ranges: readonly DirtyRange[]): void;
+  /** All that was written is on disk. Called after `bytesFlushed`, before the promises that say so resolve. */
+  flushed(flushed: Flushed): void;
+  /** All below the offset may be seen. Called before the promises that say so resolve, and after `flushed` if that comes too. */
+  committed(endOffset: number): void;
+  failed(error: StorageError): void;
+  /** Finished bytes of all partitions that are not on disk. */
+  unflushedBytes(): number;
+  /** What is not on disk cannot leave the memory. */
+  memoryIsShort(): boolean;
 }
 
 /** Starts commits at the end of the tick, so that all appends of a tick, of every connection, share them. */
@@ -118,38 +57,78 @@ export interface CommitterOptions {
   readonly flushTimeoutMs: number;
   readonly log: Log;
   readonly name: string;
+  readonly policy: FlushPolicy;
 }
 
 export class Committer {
   readonly #host: CommitHost;
   readonly #options: CommitterOptions;
+  readonly #dial: FlushDial;
   /** The group that batches join now; the group whose bytes are on their way. */
   #open: CommitGroup | undefined;
   #inFlight: CommitGroup | undefined;
+  #committing = false;
+  /** All below it is committed, as far as this opening knows. */
+  #committedOffset = 0;
+  /** Of the flush that ends the commit under way. */
+  #flush: Outcome | undefined;
   #scheduled = false;
-  #failed = false;
+  #failure: StorageError | undefined;
   #startedAtMs = 0;
   #watchdog: Timer | undefined;
   /** The file that the last commit wrote to. */
   #segment: Segment | undefined;
+  /** End in that file of what was written; of what somebody was told is committed. */
+  #writtenBytes = 0;
+  #toldBytes = 0;
+  #datasyncFailed = false;
   readonly #idleWaiters: (() => void)[] = [];
-  #writing = false;
+  #settled = true;
 
   constructor(host: CommitHost, options: CommitterOptions) {
     this.#host = host;
     this.#options = options;
+    this.#dial = new FlushDial({
+      policy: options.policy,
+      clock: options.clock,
+      unflushedBytes: () => host.unflushedBytes(),
+      memoryIsShort: () => host.memoryIsShort(),
+      onDue: () => this.#schedule(),
+    });
   }
 
   /** The group that a batch finished now belongs to; its commit is on its way. */
   join(): CommitGroup {
     if (this.#open === undefined) {
-      this.#open = new CommitGroup();
+      this.#open = this.#dial.newGroup();
       this.#schedule();
     }
     return this.#open;
   }
 
-  /** Resolves when nothing is waiting or under way. */
+  /** The group that commits what ends at `endOffset`; undefined when it is committed. */
+  covering(endOffset: number): CommitGroup | undefined {
+    if (endOffset <= this.#committedOffset) return undefined;
+    return this.#inFlight !== undefined && endOffset <= this.#inFlight.endOffset ? this.#inFlight : this.#open;
+  }
+
+  setPolicy(policy: FlushPolicy): void {
+    this.#dial.setPolicy(policy);
+  }
+
+  /** Resolves when all that was appended is on disk, or with why it never will be. */
+  flush(): Promise<StorageError | undefined> {
+    if (this.#failure !== undefined) return Promise.resolve(this.#failure);
+    if (this.#open === undefined) {
+      if (this.#flush !== undefined) return this.#flush.promise;
+      if (!this.#committing && this.#dial.isEmpty) return Promise.resolve(undefined);
+    }
+    const flushed = this.#dial.ask();
+    this.#schedule();
+    return flushed;
+  }
+
+  /** Resolves when nothing waits for its commit or is under way. */
   idle(): Promise<void> {
     if (this.#isIdle) return Promise.resolve();
     return new Promise((resolve) => this.#idleWaiters.push(resolve));
@@ -158,7 +137,8 @@ export class Committer {
   /** For the scheduler alone. */
   start(): void {
     this.#scheduled = false;
-    if (this.#failed || this.#inFlight !== undefined || this.#open === undefined) return;
+    if (this.#failure !== undefined || this.#committing) return;
+    if (this.#open === undefined && (!this.#dial.isAsked || this.#dial.isEmpty)) return;
     try {
       this.#host.sealShared();
     } catch (error) {
@@ -166,61 +146,88 @@ export class Committer {
       return;
     }
     const group = this.#open;
+    const ranges = this.#host.dirty();
     this.#open = undefined;
     this.#inFlight = group;
+    this.#flush = this.#dial.isDue(group, ranges) ? this.#dial.begin() : undefined;
+    this.#committing = true;
+    this.#settled = false;
     this.#startedAtMs = this.#options.clock.monotonic();
     this.#watch(this.#options.flushTimeoutMs);
-    const ranges = this.#host.dirty();
-    this.#writing = true;
-    this.#commit(group, ranges).then(
-      () => {
-        this.#writing = false;
-        this.#finish(group, ranges);
-      },
-      async (error: unknown) => {
-        this.#fail(storageErrorOf(error, `writing ${this.#options.name}`));
-        await this.#takeBack();
-        this.#writing = false;
-      },
-    );
+    this.#commit(group, ranges)
+      .then(
+        () => this.#finish(group),
+        (error: unknown) => this.#fail(storageErrorOf(error, `writing ${this.#options.name}`)),
+      )
+      .then(() => this.#comeToRest());
   }
 
   /** Whether the file system has nothing more of ours; after a failure it may hang for long. */
   get isSettled(): boolean {
-    return !this.#writing;
+    return this.#settled;
   }
 
-  /** Stops the watchdog. Nothing is under way any more, or nobody waits for it. */
+  /** Whether the segment may still be written to or flushed. */
+  holds(segment: Segment): boolean {
+    return this.#segment === segment;
+  }
+
+  /** Lets go of a segment that is on disk and takes no more appends; false when something is under way. */
+  leave(segment: Segment): boolean {
+    if (this.#failure !== undefined || !this.#isIdle || this.#segment !== segment) return false;
+    this.#segment = undefined;
+    this.#writtenBytes = 0;
+    this.#toldBytes = 0;
+    this.#host.segmentClosed(segment);
+    this.#options.files.drop(segment.path);
+    return true;
+  }
+
+  /** Stops the timers. Nothing is under way any more, or nobody waits for it. */
   close(): void {
     this.#watchdog?.cancel();
     this.#watchdog = undefined;
+    this.#dial.close();
   }
 
   get #isIdle(): boolean {
-    return this.#failed || (this.#open === undefined && this.#inFlight === undefined);
+    return this.#failure !== undefined || (this.#open === undefined && !this.#committing);
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#inFlight !== undefined) return;
+    if (this.#scheduled || this.#committing) return;
     this.#scheduled = true;
     this.#options.scheduler.schedule(this);
   }
 
-  async #commit(group: CommitGroup, ranges: readonly DirtyRange[]): Promise<void> {
+  async #commit(group: CommitGroup | undefined, ranges: readonly DirtyRange[]): Promise<void> {
     const { files } = this.#options;
-    for (const { chunk, end } of ranges) {
+    for (const range of ranges) {
+      const { chunk, end } = range;
       const segment = chunk.segment!; // set with the chunk's first finished batch
       if (segment !== this.#segment) await this.#changeTo(segment);
       // Given up by the watchdog: what still comes back must not write on.
-      if (this.#failed) return;
+      if (this.#failure !== undefined) return;
       const start = chunk.written;
       await files.with(segment.path, (file) =>
         file.write(chunk.bytes, start, end - start, chunk.filePosition + start),
       );
       chunk.written = end;
+      this.#writtenBytes = chunk.filePosition + end;
+      this.#dial.wroteRange(range, end - start);
+    }
+    if (this.#failure !== undefined) return;
+    if (group !== undefined) this.#wrote(group);
+    if (this.#flush !== undefined) await this.#datasync();
+  }
+
+  #wrote(group: CommitGroup): void {
+    this.#dial.wroteGroup(group, this.#startedAtMs);
+    if (!group.durable) {
+      this.#toldBytes = this.#writtenBytes;
+      this.#tellCommitted(group);
     }
     group.settleWritten(undefined);
-    await this.#datasync();
   }
 
   /** The old file is on disk before the new one has a name: so only the newest file can have a torn tail. */
@@ -228,59 +235,91 @@ export class Committer {
     const previous = this.#segment;
     if (previous !== undefined) {
       await this.#datasync();
-      if (this.#failed) return;
+      if (this.#failure !== undefined) return;
+      this.#host.bytesFlushed(this.#dial.takeRanges());
+      this.#toldBytes = this.#writtenBytes;
       this.#host.segmentClosed(previous);
       this.#options.files.drop(previous.path);
     }
     await this.#host.createSegment(segment);
     this.#segment = segment;
+    this.#writtenBytes = 0;
+    this.#toldBytes = 0;
   }
 
   async #datasync(): Promise<void> {
     const segment = this.#segment;
-    if (segment !== undefined) await this.#options.files.with(segment.path, (file) => file.datasync());
+    if (segment === undefined) return;
+    try {
+      await this.#options.files.with(segment.path, (file) => file.datasync());
+    } catch (error) {
+      this.#datasyncFailed = true;
+      throw error;
+    }
   }
 
-  #finish(group: CommitGroup, ranges: readonly DirtyRange[]): void {
+  #finish(group: CommitGroup | undefined): void {
     // The watchdog may have given up on this commit: what was said to have failed stays failed.
-    if (this.#failed) return;
+    if (this.#failure !== undefined) return;
+    const flush = this.#flush;
+    this.#committing = false;
     this.#inFlight = undefined;
-    this.#host.groupFlushed(group, ranges);
-    group.settleFlushed(undefined);
-    if (this.#open !== undefined) this.#schedule();
+    this.#flush = undefined;
+    if (flush === undefined) this.#dial.startTimer();
+    else this.#finishFlush(group, flush);
+    if (this.#open !== undefined || this.#dial.isAsked) this.#schedule();
     this.#tellIdle();
+  }
+
+  #finishFlush(group: CommitGroup | undefined, flush: Outcome): void {
+    this.#host.bytesFlushed(this.#dial.takeRanges());
+    this.#toldBytes = this.#writtenBytes;
+    this.#host.flushed(this.#dial.take());
+    if (group?.durable) this.#tellCommitted(group);
+    flush.settle(undefined);
   }
 
   #fail(error: StorageError): void {
-    if (this.#failed) return;
-    this.#failed = true;
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
     this.#watchdog?.cancel();
-    for (const group of [this.#inFlight, this.#open]) {
-      group?.settleWritten(error);
-      group?.settleFlushed(error);
-    }
+    for (const group of [this.#inFlight, this.#open]) group?.settleWritten(error);
+    for (const flush of [this.#flush, this.#dial.close()]) flush?.settle(error);
     this.#inFlight = undefined;
     this.#open = undefined;
-    this.#host.groupFailed(error);
+    this.#host.failed(error);
     this.#tellIdle();
   }
 
+  async #comeToRest(): Promise<void> {
+    if (this.#failure !== undefined) await this.#takeBack();
+    this.#settled = true;
+  }
+
   /**
-   * Cuts what the failed flush may have left in memory alone: the next process would find it in the file, flush it
-   * with success, and lose it with the power. Nobody was told that it is on disk.
+   * Cuts what nobody was told of, and what a failed flush may have left in memory alone: the next process would find it
+   * in the file, flush it with success, and lose it with the power. What was told before its flush and did not fail is
+   * flushed: a write that finds the disk full takes nothing with it that was written before.
    */
   async #takeBack(): Promise<void> {
     const segment = this.#segment;
     if (segment === undefined) return;
     const { files, log, name } = this.#options;
+    const position = this.#datasyncFailed ? segment.flushedBytes : this.#toldBytes;
     try {
       await files.with(segment.path, async (file) => {
-        await file.truncate(segment.flushedBytes);
+        await file.truncate(position);
         await file.datasync();
       });
+      segment.flushedBytes = position;
     } catch (error) {
-      log.warn('log.not-taken-back', { log: name, position: segment.flushedBytes, error });
+      if (errorCodeOf(error) !== 'ENOENT') log.warn('log.not-taken-back', { log: name, position, error });
     }
+  }
+
+  #tellCommitted({ endOffset }: CommitGroup): void {
+    this.#committedOffset = endOffset;
+    this.#host.committed(endOffset);
   }
 
   #tellIdle(): void {
@@ -292,7 +331,7 @@ export class Committer {
   #watch(delayMs: number): void {
     this.#watchdog ??= this.#options.clock.setTimer(delayMs, () => {
       this.#watchdog = undefined;
-      if (this.#inFlight === undefined) return;
+      if (!this.#committing || this.#failure !== undefined) return;
       const { flushTimeoutMs, clock, name } = this.#options;
       const remainingMs = this.#startedAtMs + flushTimeoutMs - clock.monotonic();
       if (remainingMs > 0) this.#watch(remainingMs);

@@ -1,11 +1,13 @@
 // What the store gives to the rest of the program: import from here and from no other file of this folder.
 export { BatchCursor, type RecordRange } from './batch-cursor.ts';
 export type { BatchOptions, BatchWriter } from './batch-writer.ts';
-export type { Append } from './committer.ts';
+export type { Append } from './commit-group.ts';
 export type { NodeIdentity } from './data-directory.ts';
 export type { Clock, Log, Random, Timer } from './environment.ts';
 export { StorageError, type StorageErrorCode } from './errors.ts';
 export { type FileSystem, nodeFileSystem, type OpenFile } from './file-system.ts';
+export type { IndexDatabase } from './index-database.ts';
+export { type CutPlan, cutLog, planCut } from './inspection-cut.ts';
 export {
   type DumpedBatch,
   type DumpedFrame,
@@ -14,12 +16,16 @@ export {
   dumpFrames,
   segmentFilesIn,
 } from './inspection-dump.ts';
+export { type Finding, Findings, type InspectionTotals, noTotals } from './inspection-findings.ts';
+export { openInspectedIndex } from './inspection-index.ts';
+export { checkNodeFile, checkTopicFile } from './inspection-small-files.ts';
 export {
   findInspectionTarget,
   type InspectedLog,
   type InspectionTarget,
   parseLogSelection,
 } from './inspection-targets.ts';
+export { verifyLog } from './inspection-verify.ts';
 export { DEFAULT_LOG_CONFIG, type LogConfig } from './log-config.ts';
 export {
   type LogStore,

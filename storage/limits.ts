@@ -21,6 +21,12 @@ export const SHARED_BATCH_RECORDS_MAX = 1000;
 /** Bytes that may wait for the disk in all partitions together; above it appends are refused as `busy`. */
 export const UNFLUSHED_BYTES_MAX = 512 * 1024 * 1024;
 
+/** Above it every write is flushed, whatever its log's configuration says, so that the bound before is for the disk. */
+export const UNFLUSHED_BYTES_HIGH = 256 * 1024 * 1024;
+
+/** What one log leaves unflushed: a flush of so much takes no longer than a commit may. */
+export const UNFLUSHED_LOG_BYTES_MAX = 16 * 1024 * 1024;
+
 /** Files that the store keeps open at most when idle; leases above it are closed when returned. */
 export const OPEN_FILES_MAX = 1000;
 
@@ -29,6 +35,30 @@ export const READ_ENDS_MAX = 16;
 
 /** A file read takes at least this much, so that the first batch usually comes with its length. */
 export const READ_BYTES_MIN = 16 * 1024;
+
+/** A sequential reader's file is read this much at a time: measured, more gains nothing. */
+export const READ_AHEAD_BLOCK_BYTES = 512 * 1024;
+
+/** A block that a reader asked for is kept for its next read up to this. */
+export const READ_AHEAD_BLOCK_BYTES_MAX = 1024 * 1024;
+
+/** Blocks that a log keeps: two for each of two readers. */
+export const READ_AHEAD_BLOCKS_MAX = 4;
+
+/** Blocks of all logs together: two for each of sixteen readers. */
+export const READ_AHEAD_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Reads ahead under way: half of libuv's four threads, so that appends always find one. */
+export const READ_AHEADS_MAX = 2;
+
+/** A block that was not asked for in this time makes way for others. */
+export const READ_AHEAD_IDLE_MS = 5000;
+
+/** Rows of the index kept in memory, all logs together: what lies in some 8 GiB of log at 16 KiB a batch. */
+export const INDEX_CACHE_BYTES_MAX = 8 * 1024 * 1024;
+
+/** A file read takes at most this much, but for its first batch: what clients may ask for is not bounded. */
+export const FILE_READ_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Recovery and index rebuilding read this much at a time. */
 export const SCAN_BYTES = 1024 * 1024;
@@ -45,6 +75,9 @@ export const UNINDEXED_BYTES_MAX = 1024 * 1024;
 /** Room to ask for when a batch begins and nobody knows how large it will be. */
 export const BATCH_ROOM_BYTES = 1024;
 
+/** Maintenance passes the turn on after this much work without a wait, so that appends and reads do not stall. */
+export const MAINTENANCE_SLICE_MS = 2;
+
 /** Small files that are written at once behind everybody's back: they must not fill libuv's four threads. */
 export const SMALL_WRITES_MAX = 2;
 
@@ -56,3 +89,27 @@ export const POOLED_BUFFER_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Free buffers kept for that. */
 export const POOL_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Work in the background gives way to others after so long. */
+export const PACE_SLICE_MS = 1;
+
+/** What compaction may spend at once after a rest, as a part of what it may in a second. */
+export const PACE_BURST_SECONDS = 0.05;
+
+/** Compaction looks so often whether it has to stop, however long it has to rest. */
+export const PACE_REST_MAX_MS = 100;
+
+/** Compaction collects this much before it writes. */
+export const COMPACTION_BUFFER_BYTES = 1024 * 1024;
+
+/** Compaction flushes as it goes, so that no flush of an append waits for much of what it wrote. */
+export const COMPACTION_FLUSH_BYTES = 8 * 1024 * 1024;
+
+/** Rounds whose tombstones wait; when there are more the oldest wait with the next. */
+export const COMPACTION_ROUNDS_MAX = 64;
+
+/** A log whose compaction failed is tried again after this, doubled each time … */
+export const COMPACTION_RETRY_MIN_MS = 60_000;
+
+/** … up to this. */
+export const COMPACTION_RETRY_MAX_MS = 3_600_000;

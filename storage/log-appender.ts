@@ -4,7 +4,8 @@
 //
 // The newest segment is made by the first append of an opening, so that a log which is only read makes no file.
 import { type BatchOptions, BatchWriter, NO_OPTIONS } from './batch-writer.ts';
-import { type Append, type CommitGroup, type Committer, GroupedAppend } from './committer.ts';
+import { type Append, type CommitGroup, GroupedAppend, RepeatedAppend } from './commit-group.ts';
+import type { Committer } from './committer.ts';
 import { assert } from './errors.ts';
 import {
   BATCH_BYTES_MAX,
@@ -13,12 +14,16 @@ import {
   SHARED_BATCH_RECORDS_MAX,
 } from './limits.ts';
 import type { LogConfig } from './log-config.ts';
+import { ProducerStates } from './producer-states.ts';
+import { rollAfterMs } from './retention.ts';
 import { Segment, type SegmentList } from './segment.ts';
 import { SegmentIndex } from './segment-index.ts';
 import type { StoreParts } from './store-parts.ts';
 import type { Chunk, DirtyRange, PartitionTail } from './tail-cache.ts';
 
 export interface LogAppenderOptions {
+  /** For messages. */
+  readonly name: string;
   readonly directory: string;
   readonly leaderEpoch: number;
   readonly segments: SegmentList;
@@ -26,12 +31,16 @@ export interface LogAppenderOptions {
   readonly committer: Committer;
   readonly logEndOffset: number;
   readonly config: LogConfig;
+  /** Those that recovery found. */
+  readonly producers: ProducerStates | undefined;
 }
 
 export class LogAppender {
   readonly #parts: StoreParts;
   readonly #options: LogAppenderOptions;
   config: LogConfig;
+  /** Made with the log's first producer. */
+  #producers: ProducerStates | undefined;
   #logEndOffset: number;
   #unflushedBytes = 0;
   /** The segment that this opening appends to. */
@@ -47,6 +56,7 @@ export class LogAppender {
     this.#options = options;
     this.#logEndOffset = options.logEndOffset;
     this.config = options.config;
+    this.#producers = options.producers;
   }
 
   /** Offset of the next record. */
@@ -54,19 +64,65 @@ export class LogAppender {
     return this.#logEndOffset;
   }
 
+  get producers(): ProducerStates | undefined {
+    return this.#producers;
+  }
+
   get active(): Segment | undefined {
     return this.#active;
   }
 
-  /** Appends one batch. What `fill` throws is thrown, and nothing is appended. */
+  /** Nothing is appended or written to the segment any more. */
+  isClosed(segment: Segment): boolean {
+    return segment !== this.#active && !this.#options.committer.holds(segment);
+  }
+
+  /** Whether the active segment has taken appends for as long as it may. */
+  isAged(monotonicMs: number): boolean {
+    const startMs = this.#active?.firstAppendMonotonicMs;
+    return startMs !== undefined && monotonicMs - startMs >= rollAfterMs(this.config);
+  }
+
+  /**
+   * Closes the active segment if all of it is on disk, so that the next append makes a new file. Otherwise an append is
+   * under way, and the next one looks for itself whether it should roll.
+   */
+  sealActive(): boolean {
+    const segment = this.#active;
+    if (segment === undefined) return true;
+    if (this.#sharing || this.#filling || segment.flushedBytes < segment.byteSize) return false;
+    if (!this.#options.committer.leave(segment)) return false;
+    this.#active = undefined;
+    return true;
+  }
+
+  /**
+   * Appends one batch, unless its producer has appended it before. What `fill` throws is thrown, and nothing is appended.
+   * @throws StorageError fenced-producer, sequence-gap, old-duplicate, busy
+   */
   append(options: BatchOptions, fill: (writer: BatchWriter) => void): Append {
     assert(!this.#filling, 'an append does not append');
+    const { producerId = -1 } = options;
+    if (producerId < 0) return this.#append(options, fill);
+    this.#producers ??= new ProducerStates(this.#options.name, this.#parts.producers, this.#parts.clock);
+    const repeated = this.#producers.judge(options);
+    if (repeated === undefined) return this.#append(options, fill);
+    const { committer } = this.#options;
+    const group = committer.covering(repeated.baseOffset + repeated.recordCount);
+    return new RepeatedAppend(repeated, group, () => committer.flush());
+  }
+
+  #append(options: BatchOptions, fill: (writer: BatchWriter) => void): Append {
     this.sealShared();
     const writer = this.#beginBatch(Math.min(options.byteLengthHint ?? 0, BATCH_BYTES_MAX), options);
     this.#filling = true;
     try {
       fill(writer);
       writer.finish();
+      assert(
+        writer.recordCount === (options.recordCount ?? writer.recordCount),
+        'a batch has as many records as its options said',
+      );
     } catch (error) {
       writer.chunk.open = false;
       throw error;
@@ -75,7 +131,23 @@ export class LogAppender {
       this.#filling = false;
     }
     const baseOffset = this.#logEndOffset;
-    return new GroupedAppend(baseOffset, this.#accept(writer));
+    const group = this.#accept(writer);
+    if (options.producerId !== undefined && options.producerId >= 0) this.#noteProducer(options, writer);
+    return new GroupedAppend(baseOffset, group);
+  }
+
+  #noteProducer(options: BatchOptions, writer: BatchWriter): void {
+    // Judged before: they are there, and in range.
+    this.#producers!.appended({
+      producerId: options.producerId!,
+      epoch: options.producerEpoch!,
+      baseSequence: options.baseSequence ?? -1,
+      recordCount: writer.recordCount,
+      baseOffset: writer.baseOffset,
+      maxTimestampMs: writer.maxTimestampMs,
+      isTransactional: options.transactional === true,
+      isControl: options.control === true,
+    });
   }
 
   /** Adds exactly one record to the open shared batch. */
@@ -114,8 +186,8 @@ export class LogAppender {
     this.#accept(writer);
   }
 
-  /** These bytes are on disk. Returns how many they are. */
-  flushed(ranges: readonly DirtyRange[]): number {
+  /** These bytes are on disk. */
+  flushed(ranges: readonly DirtyRange[]): void {
     let bytes = 0;
     for (const { chunk, end } of ranges) {
       bytes += end - chunk.flushed;
@@ -124,7 +196,6 @@ export class LogAppender {
     }
     this.#unflushedBytes -= bytes;
     this.#parts.counters.unflushedBytes -= bytes;
-    return bytes;
   }
 
   /** Nothing of what waits for the disk will get there. */
@@ -161,13 +232,14 @@ export class LogAppender {
   /** A finished batch becomes part of the log. */
   #accept(writer: BatchWriter): CommitGroup {
     const { byteLength, baseOffset, recordCount } = writer;
+    const { clock } = this.#parts;
+    const monotonicMs = clock.monotonic();
     let segment = this.#active;
-    if (
-      segment === undefined ||
-      (segment.byteSize > 0 && segment.byteSize + byteLength > this.config.segmentBytes)
-    ) {
+    if (segment === undefined || this.#isFull(segment, byteLength, monotonicMs)) {
       segment = this.#roll(baseOffset);
     }
+    segment.firstAppendMonotonicMs ??= monotonicMs;
+    segment.appendedAtMonotonicMs = monotonicMs;
     // A chunk mirrors one file.
     if (writer.chunk.filled > 0 && writer.chunk.segment !== segment) writer.moveToNextChunk();
     const { chunk } = writer;
@@ -176,7 +248,9 @@ export class LogAppender {
       chunk.filePosition = segment.byteSize;
       chunk.firstOffset = baseOffset;
     }
-    segment.index?.note(baseOffset, segment.byteSize, writer.firstTimestampMs, writer.maxTimestampMs);
+    const index = segment.index!; // an active segment has its entries in memory
+    index.note(baseOffset, segment.byteSize, writer.firstTimestampMs, writer.maxTimestampMs);
+    index.appendedAtMs = clock.now();
     segment.byteSize += byteLength;
     segment.endOffset = baseOffset + recordCount;
     chunk.filled += byteLength;
@@ -190,14 +264,24 @@ export class LogAppender {
     counters.appendedRecords += recordCount;
     const group = this.#options.committer.join();
     group.batches++;
+    group.records += recordCount;
     group.endOffset = segment.endOffset;
     return group;
+  }
+
+  #isFull(segment: Segment, byteLength: number, monotonicMs: number): boolean {
+    const { segmentBytes, indexBytesMax } = this.config;
+    return (
+      segment.byteSize + byteLength > segmentBytes ||
+      segment.index!.byteLength >= indexBytesMax || // as above
+      this.isAged(monotonicMs)
+    );
   }
 
   #roll(baseOffset: number): Segment {
     const { directory, leaderEpoch, segments } = this.#options;
     const segment = new Segment(directory, leaderEpoch, baseOffset);
-    segment.index = new SegmentIndex(this.#parts.indexIntervalBytes);
+    segment.index = new SegmentIndex(this.#parts.indexIntervalBytes, 0);
     segments.push(segment);
     this.#active = segment;
     return segment;

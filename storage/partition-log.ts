@@ -4,8 +4,10 @@
 import { BackgroundWork } from './background-work.ts';
 import type { RecordRange } from './batch-cursor.ts';
 import type { BatchOptions, BatchWriter } from './batch-writer.ts';
-import { type Append, type CommitGroup, type CommitHost, Committer } from './committer.ts';
+import type { Append } from './commit-group.ts';
+import { type CommitHost, Committer } from './committer.ts';
 import { assert, StorageError, storageErrorOf } from './errors.ts';
+import type { Flushed } from './flush-dial.ts';
 import { IndexCompletion } from './index-completion.ts';
 import { type EpochEnd, endOfEpoch, epochStarts } from './leader-epochs.ts';
 import { UNFLUSHED_BYTES_MAX } from './limits.ts';
@@ -13,12 +15,14 @@ import { LogAppender } from './log-appender.ts';
 import { type LogConfig, withinBounds } from './log-config.ts';
 import { LogFiles } from './log-files.ts';
 import { emptyRange, LogReader } from './log-reader.ts';
+import { LogTrimmer, type TrimmedLog } from './log-trimmer.ts';
 import type { Manifest, RecoveryCheckpoint } from './manifest.ts';
 import { OffsetIndex } from './offset-index.ts';
 import type { LogFailure, RecoveredLog } from './recovery.ts';
+import { momentOf } from './retention.ts';
 import { type Segment, SegmentList } from './segment.ts';
 import type { StoreParts } from './store-parts.ts';
-import { type DirtyRange, PartitionTail } from './tail-cache.ts';
+import { PartitionTail } from './tail-cache.ts';
 import { TimeLookup, type TimestampedOffset } from './time-lookup.ts';
 
 export interface PartitionLogOptions {
@@ -34,12 +38,20 @@ export class PartitionLog {
   readonly topic: string;
   readonly partition: number;
   readonly leaderEpoch: number;
-  /** Called once per group commit, before the promises of the group resolve. Set by the owner. */
-  onFlushed: ((flushedOffset: number) => void) | undefined = undefined;
+  /** For messages: `topic-3`. */
+  readonly name: string;
+  /** Called when the log's start has moved. Set by the owner. */
+  onStartMoved: (() => void) | undefined = undefined;
+  /**
+   * Called once per group commit, before the promises that say so resolve: all below the offset may be seen. It is on
+   * disk if `flushMessages` is 1, else written. Set by the owner.
+   */
+  onCommitted: ((offset: number) => void) | undefined = undefined;
+  /** The log takes no appends from now on: `failed` is set. Set by the owner. */
+  onFailed: (() => void) | undefined = undefined;
 
   readonly #parts: StoreParts;
   readonly #directory: string;
-  readonly #name: string;
   readonly #segments: SegmentList;
   readonly #tail: PartitionTail;
   readonly #reader: LogReader;
@@ -51,8 +63,8 @@ export class PartitionLog {
   readonly #appender: LogAppender;
   readonly #background: BackgroundWork;
   readonly #files: LogFiles;
+  readonly #trimmer: LogTrimmer;
 
-  #logStartOffset: number;
   #flushedOffset: number;
   #highWatermark: number;
   #failed: StorageError | undefined;
@@ -65,30 +77,29 @@ export class PartitionLog {
     this.leaderEpoch = options.leaderEpoch;
     this.#parts = parts;
     this.#directory = options.directory;
-    this.#name = `${options.topic}-${options.partition}`;
+    this.name = `${options.topic}-${options.partition}`;
     this.#segments = new SegmentList(recovered.segments);
-    this.#logStartOffset = recovered.logStartOffset;
     this.#flushedOffset = recovered.logEndOffset;
     this.#highWatermark = recovered.logEndOffset;
     this.#failed = recovered.corrupt;
-    this.#background = new BackgroundWork(this.#name, parts.log);
+    this.#background = new BackgroundWork(this.name, parts.log);
     this.#tail = new PartitionTail(parts.cache, (chunk) => this.#appender.forget(chunk));
-    this.#index = new OffsetIndex(parts.index, options.logId);
+    this.#index = new OffsetIndex(parts.index, options.logId, parts.indexCache);
     this.#completion = new IndexCompletion(parts, this.#index);
-    this.#reader = new LogReader({
+    this.#reader = new LogReader(parts, {
       segments: this.#segments,
       tail: this.#tail,
-      files: parts.files,
-      pool: parts.pool,
       index: this.#index,
-      onIndexUnfit: (segment, wrong) => this.#mendIndex(segment, wrong),
+      logStartOffset: () => this.logStartOffset,
+      onIndexUnfit: (segment, wrong) =>
+        this.#background.add('indexing', this.#completion.mend(segment, wrong)),
       onCorrupt: (error) => this.#foundCorrupt(error),
     });
     this.#times = new TimeLookup({
       segments: this.#segments,
       index: this.#index,
       completion: this.#completion,
-      logStartOffset: () => this.#logStartOffset,
+      logStartOffset: () => this.logStartOffset,
       read: (offset, maxBytes, upTo) => this.read(offset, maxBytes, upTo),
     });
     this.#committer = new Committer(this.#commitHost(), {
@@ -97,7 +108,8 @@ export class PartitionLog {
       clock: parts.clock,
       flushTimeoutMs: parts.flushTimeoutMs,
       log: parts.log,
-      name: this.#name,
+      name: this.name,
+      policy: options.config,
     });
     this.#appender = new LogAppender(parts, {
       directory: options.directory,
@@ -108,14 +120,15 @@ export class PartitionLog {
       logEndOffset: recovered.logEndOffset,
       config: withinBounds(options.config),
     });
-    this.#files = new LogFiles(parts, options.directory, this.#background, recovered);
+    this.#files = new LogFiles(parts, options.directory, this.#background, recovered, () => this.#manifest);
+    this.#trimmer = new LogTrimmer(parts, this.#trimmedLog(), recovered.logStartOffset);
     // What a damaged log had once is in its manifest: it stays as it is.
-    if (recovered.corrupt === undefined) this.#files.opened(this.#manifest);
+    if (recovered.corrupt === undefined) this.#files.opened();
   }
 
   /** First offset that readers may ask for. */
   get logStartOffset(): number {
-    return this.#logStartOffset;
+    return this.#trimmer.startOffset;
   }
 
   /** Offset of the next record. */
@@ -157,6 +170,7 @@ export class PartitionLog {
   /** In effect from the next append, or the next round of maintenance, on. */
   setConfig(config: LogConfig): void {
     this.#appender.config = withinBounds(config);
+    this.#committer.setPolicy(config);
   }
 
   get config(): LogConfig {
@@ -187,10 +201,10 @@ export class PartitionLog {
   async read(offset: number, maxBytes: number, upTo: number): Promise<RecordRange> {
     this.#refuseUnlessOpen();
     const bound = Math.min(upTo, this.logEndOffset);
-    if (offset < this.#logStartOffset || offset > bound) {
+    if (offset < this.logStartOffset || offset > bound) {
       throw new StorageError(
         'offset-out-of-range',
-        `${this.#name}: offset ${offset} is not within ${this.#logStartOffset} and ${bound}`,
+        `${this.name}: offset ${offset} is not within ${this.logStartOffset} and ${bound}`,
       );
     }
     if (offset === bound) return emptyRange(offset);
@@ -200,7 +214,7 @@ export class PartitionLog {
   /** The same, at once, when memory holds it; else undefined (and then `read` says why). */
   readCached(offset: number, maxBytes: number, upTo: number): RecordRange | undefined {
     const bound = Math.min(upTo, this.logEndOffset);
-    if (this.#state !== 'open' || offset < this.#logStartOffset || offset > bound) return undefined;
+    if (this.#state !== 'open' || offset < this.logStartOffset || offset > bound) return undefined;
     if (offset === bound) return emptyRange(offset);
     return this.#reader.readCached(offset, maxBytes, bound);
   }
@@ -222,6 +236,27 @@ export class PartitionLog {
     return endOfEpoch(epochStarts(this.#segments), leaderEpoch, this.logEndOffset);
   }
 
+  /**
+   * Records below `beforeOffset` are gone: the log starts there, durably when it resolves, with the offset that it
+   * starts at. Files that lie wholly below it are removed.
+   * @throws StorageError offset-out-of-range above the high watermark; sticky, corrupt, io, disk-full, closed, deleted
+   */
+  async deleteRecords(beforeOffset: number): Promise<number> {
+    this.#refuseUnlessOpen();
+    if (this.#failed !== undefined) throw this.#failed;
+    return this.#trimmer.deleteRecords(beforeOffset);
+  }
+
+  /** Whether {@link maintain} has anything to do: cheap, for thousands of logs that have not. */
+  maintenanceDue(): boolean {
+    return this.#isWritable && this.#trimmer.isDue(momentOf(this.#parts.clock));
+  }
+
+  /** Rolls by age, and removes what retention and the log's start leave behind. @throws StorageError io, disk-full */
+  async maintain(): Promise<void> {
+    if (this.#isWritable) await this.#trimmer.maintain(momentOf(this.#parts.clock));
+  }
+
   /** Flushes, and leaves nothing to scan for the next opening. Idempotent. @throws StorageError io */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -232,6 +267,7 @@ export class PartitionLog {
   async abandon(): Promise<void> {
     this.#state = 'deleted';
     await this.#committer.idle();
+    this.#appender.failed();
     await this.#release();
     await this.#index.dropAll();
   }
@@ -239,9 +275,11 @@ export class PartitionLog {
   /** What a reopening in this process has to know; undefined when the log has not failed. */
   get failure(): LogFailure | undefined {
     if (this.#failed === undefined) return undefined;
-    const flushedBytes = new Map<number, number>();
-    for (const segment of this.#segments) flushedBytes.set(segment.baseOffset, segment.flushedBytes);
-    return { flushedBytes, isSettled: () => this.#committer.isSettled };
+    const segments = this.#segments.all;
+    return {
+      isSettled: () => this.#committer.isSettled,
+      flushedBytesOf: (base) => segments.find(({ baseOffset }) => baseOffset === base)?.flushedBytes,
+    };
   }
 
   #refuseAppends(leaderEpoch: number | undefined): void {
@@ -249,7 +287,7 @@ export class PartitionLog {
     if (this.#failed !== undefined) throw this.#failed;
     if (leaderEpoch !== undefined && leaderEpoch !== this.leaderEpoch) {
       const code = leaderEpoch < this.leaderEpoch ? 'fenced-epoch' : 'unknown-epoch';
-      throw new StorageError(code, `${this.#name} has leader epoch ${this.leaderEpoch}, not ${leaderEpoch}`);
+      throw new StorageError(code, `${this.name} has leader epoch ${this.leaderEpoch}, not ${leaderEpoch}`);
     }
     if (this.#parts.counters.unflushedBytes > UNFLUSHED_BYTES_MAX) {
       throw new StorageError('busy', `${UNFLUSHED_BYTES_MAX} bytes wait for the disk`);
@@ -257,7 +295,7 @@ export class PartitionLog {
   }
 
   #refuseUnlessOpen(): void {
-    if (this.#state !== 'open') throw new StorageError(this.#state, `${this.#name} is ${this.#state}`);
+    if (this.#state !== 'open') throw new StorageError(this.#state, `${this.name} is ${this.#state}`);
   }
 
   #commitHost(): CommitHost {
@@ -265,9 +303,13 @@ export class PartitionLog {
       sealShared: () => this.#appender.sealShared(),
       dirty: () => this.#tail.dirty(),
       createSegment: (segment) => this.#createSegment(segment),
-      segmentClosed: (segment) => this.#background.add('indexing', this.#storeIndex(segment)),
-      groupFlushed: (group, ranges) => this.#groupFlushed(group, ranges),
-      groupFailed: (error) => this.#groupFailed(error),
+      segmentClosed: (segment) => this.#background.add('indexing', this.#completion.closeSegment(segment)),
+      bytesFlushed: (ranges) => this.#appender.flushed(ranges),
+      committed: (offset) => this.#committed(offset),
+      flushed: (flushed) => this.#flushed(flushed),
+      failed: (error) => this.#commitFailed(error),
+      unflushedBytes: () => this.#parts.counters.unflushedBytes,
+      memoryIsShort: () => this.#parts.cache.isOverfull,
     };
   }
 
@@ -278,17 +320,19 @@ export class PartitionLog {
     this.#files.segmentCreated(this.#segments);
   }
 
-  #groupFlushed(group: CommitGroup, ranges: readonly DirtyRange[]): void {
-    const { counters, cache, log } = this.#parts;
-    const bytes = this.#appender.flushed(ranges);
-    this.#flushedOffset = group.endOffset;
-    counters.flushes++;
-    counters.flushedBatches += group.batches;
+  #committed(offset: number): void {
     try {
-      this.onFlushed?.(group.endOffset);
+      this.onCommitted?.(offset);
     } catch (error) {
-      log.error('log.flush-listener-failed', { log: this.#name, error });
+      this.#parts.log.error('log.commit-listener-failed', { log: this.name, error });
     }
+  }
+
+  #flushed({ endOffset, batches, bytes }: Flushed): void {
+    const { counters, cache } = this.#parts;
+    this.#flushedOffset = endOffset;
+    counters.flushes++;
+    counters.flushedBatches += batches;
     cache.trim();
     const { active } = this.#appender;
     if (active?.index?.hasFullRuns) {
@@ -297,18 +341,19 @@ export class PartitionLog {
     if (active !== undefined) this.#files.flushed(bytes, this.#checkpointOf(active));
   }
 
-  #groupFailed(error: StorageError): void {
+  #commitFailed(error: StorageError): void {
     this.#appender.failed();
     this.#failed = new StorageError(
       'sticky',
-      `${this.#name} takes no appends until it is reopened: ${error.message}`,
+      `${this.name} takes no appends until it is reopened: ${error.message}`,
       error,
     );
-    this.#parts.log.error('log.failed', { log: this.#name, flushedOffset: this.#flushedOffset, error });
+    this.#parts.log.error('log.failed', { log: this.name, flushedOffset: this.#flushedOffset, error });
+    this.onFailed?.();
   }
 
   #foundCorrupt(error: StorageError): void {
-    this.#parts.log.error('log.damaged', { log: this.#name, error });
+    this.#parts.log.error('log.damaged', { log: this.name, error });
     this.#failed ??= error;
   }
 
@@ -321,44 +366,45 @@ export class PartitionLog {
     };
   }
 
-  #mendIndex(segment: Segment, wrong: boolean): void {
-    if (segment.index !== undefined) return;
-    if (wrong) this.#parts.log.warn('log.index-wrong', { log: this.#name, segment: segment.path });
-    const mending = wrong ? this.#completion.rebuild(segment) : this.#completion.complete(segment);
-    this.#background.add(
-      'indexing',
-      mending.then(() => {}),
-    );
+  get #isWritable(): boolean {
+    return this.#state === 'open' && this.#failed === undefined;
   }
 
-  /** A closed segment's entries go to the database, and then from memory. */
-  async #storeIndex(segment: Segment): Promise<void> {
-    const { index } = segment;
-    if (index === undefined) return;
-    await this.#index.store(segment, index, segment.endOffset, true);
-    const { times } = index;
-    if (times !== undefined) await this.#index.storeTimes(segment, times);
-    segment.times = times;
-    segment.index = undefined;
+  #trimmedLog(): TrimmedLog {
+    return {
+      name: this.name,
+      directory: this.#directory,
+      segments: this.#segments,
+      appender: this.#appender,
+      completion: this.#completion,
+      smallFiles: this.#files,
+      background: this.#background,
+      highWatermark: () => this.#highWatermark,
+      flushedOffset: () => this.#flushedOffset,
+      isWritable: () => this.#isWritable,
+      startMoved: () => this.onStartMoved?.(),
+    };
   }
 
   get #manifest(): Manifest {
     return {
       leaderEpoch: this.leaderEpoch,
-      highWatermark: this.#highWatermark,
-      logStartOffset: this.#logStartOffset,
+      // Only what a crash leaves: it is what recovery holds the files to.
+      highWatermark: Math.min(this.#highWatermark, this.#flushedOffset),
+      logStartOffset: this.logStartOffset,
     };
   }
 
   async #close(): Promise<void> {
     if (this.#state !== 'open') return;
     this.#state = 'closed';
+    await this.#committer.flush();
     await this.#committer.idle();
     try {
       // Once the log has failed its files tell more than this process can: recovery has to look.
       if (this.#failed === undefined) await this.#closeFiles();
     } catch (error) {
-      throw storageErrorOf(error, `closing ${this.#name}`);
+      throw storageErrorOf(error, `closing ${this.name}`);
     } finally {
       await this.#release();
     }
@@ -367,12 +413,13 @@ export class PartitionLog {
   async #closeFiles(): Promise<void> {
     const { active } = this.#appender;
     const { newest } = this.#segments;
-    if (active !== undefined) this.#background.add('indexing', this.#storeIndex(active));
+    if (active !== undefined) this.#background.add('indexing', this.#completion.closeSegment(active));
     await this.#completion.settled();
-    await this.#files.close(this.#manifest, newest && this.#checkpointOf(newest));
+    await this.#files.close(newest && this.#checkpointOf(newest));
   }
 
   async #release(): Promise<void> {
+    await this.#reader.close();
     await this.#completion.settled();
     await this.#background.settled();
     this.#committer.close();

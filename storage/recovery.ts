@@ -1,10 +1,11 @@
 // Opens what an earlier run left of a partition. The log is the truth. Older segments were on disk before their
 // successor had a name, so only the newest can be torn: it is checked batch by batch from the checkpoint on, or from
 // its start. The first torn batch ends the log; what follows is kept aside and cut before anything is appended; what
-// is kept is flushed before the log counts as open, since a killed process leaves bytes that are in memory only.
+// is kept is written again and flushed before the log counts as open, since a killed process leaves bytes that are in
+// memory only, even behind a flush.
 import { join } from 'node:path';
 import { BatchScan } from './batch-scan.ts';
-import { StorageError } from './errors.ts';
+import { errorCodeOf, StorageError } from './errors.ts';
 import {
   CHECKPOINT_FILE,
   cutFileName,
@@ -203,6 +204,7 @@ async function recoverNewest(
       return { byteSize, endOffset: offset, corrupt: new StorageError('corrupt', message) };
     }
     if (byteSize < file.byteSize) await cutTail(parts, directory, file, handle, byteSize, offset);
+    await writeAgain(parts, path, handle, start.position, byteSize);
     await handle.datasync();
     return { byteSize, endOffset: offset, corrupt: undefined };
   } finally {
@@ -298,6 +300,32 @@ async function cutTail(
   await parts.fileSystem.syncDirectory(directory);
   parts.counters.cutBytes += cutBytes;
   parts.log.warn('log.tail-cut', { directory, segment: file.name, position, cutBytes, logEndOffset, keptAs });
+}
+
+/**
+ * When a flush failed, and the process ended before it had taken back what it wrote, the bytes are in memory alone and
+ * no later flush writes them: the system believes that it has. What is written anew is flushed anew.
+ */
+async function writeAgain(
+  parts: StoreParts,
+  path: string,
+  handle: OpenFile,
+  from: number,
+  end: number,
+): Promise<void> {
+  const bytes = Buffer.allocUnsafeSlow(Math.min(end - from, SCAN_BYTES));
+  try {
+    for (let position = from; position < end; ) {
+      const count = await handle.read(bytes, 0, Math.min(bytes.length, end - position), position);
+      if (count === 0) return;
+      await handle.write(bytes, 0, count, position);
+      position += count;
+    }
+  } catch (error) {
+    // A file system that never overwrites in place may have no room for it; a full disk must not keep a log shut.
+    if (errorCodeOf(error) !== 'ENOSPC') throw error;
+    parts.log.warn('log.not-written-again', { path, position: from, error });
+  }
 }
 
 /** Copies `length` bytes from `position` on into a new file, durably but for its name. */

@@ -6,7 +6,7 @@
 // loads and unloads alone, as its log comes to this node and leaves it.
 import { BatchCursor, type RecordRange } from './batch-cursor.ts';
 import type { BatchOptions, BatchWriter } from './batch-writer.ts';
-import type { Append } from './committer.ts';
+import type { Append } from './commit-group.ts';
 import type { Clock, Log } from './environment.ts';
 import { assert, StorageError, storageErrorOf } from './errors.ts';
 

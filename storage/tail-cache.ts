@@ -110,6 +110,11 @@ export class TailCache {
     if (chunk.evictable && chunk.leases === 0) this.#pool.giveBack(chunk.bytes);
   }
 
+  /** What may not be evicted takes more than all may. */
+  get isOverfull(): boolean {
+    return this.#bytes > this.#bytesMax;
+  }
+
   /** Evicts down to the bound; chunks that may not go are passed over and tried again next time. */
   trim(): void {
     if (this.#bytes <= this.#bytesMax) return;

@@ -1,5 +1,6 @@
 // A partition as front ends see it: the store's log, with the high watermark, the wake-ups and the refusals that
-// are the hub's to decide. While there is one copy of a log, what is flushed is committed.
+// are the hub's to decide. While there is one copy of a log, what its log calls committed is: what is flushed, or, by the
+// topic's `flush.messages`, what is written.
 import type {
   Appended,
   BatchOptions,
@@ -20,7 +21,7 @@ import { type PartitionLog, StorageError } from '../../storage/index.ts';
 import { BATCH_BYTES_MAX } from './limits.ts';
 import { readRefusalOf, refusalOf } from './refusals.ts';
 
-type Flushed = Promise<StorageError | undefined>;
+type Outcome = Promise<StorageError | undefined>;
 
 /** Why there is no log behind the handle, as appends and as reads are answered. */
 interface NoLog {
@@ -36,7 +37,6 @@ export class HubPartition implements Partition {
   readonly topic: string;
   readonly topicId: string;
   readonly partition: number;
-  readonly leaderEpoch: number;
   readonly #clock: Clock;
   readonly #report: Log;
   readonly #internal: boolean;
@@ -45,6 +45,7 @@ export class HubPartition implements Partition {
   #writable: PartitionLog | undefined;
   #noLog: NoLog;
   #deleted = false;
+  #leaderEpoch: number;
 
   /** A removal while they are called leaves a gap, closed afterwards: the calls then need no copy. */
   readonly #listeners: ((() => void) | undefined)[] = [];
@@ -52,7 +53,10 @@ export class HubPartition implements Partition {
   #gaps = 0;
 
   readonly #writes = new SharedOutcome();
-  readonly #flushes = new SharedOutcome();
+  readonly #commits = new SharedOutcome();
+
+  /** The log behind the handle is another one: what failed was closed and opened again. Set by a state table. */
+  onReopened: ((log: PartitionLog) => void) | undefined = undefined;
 
   constructor(options: {
     readonly topic: string;
@@ -66,7 +70,7 @@ export class HubPartition implements Partition {
     this.topic = options.topic;
     this.topicId = options.topicId;
     this.partition = options.partition;
-    this.leaderEpoch = options.leaderEpoch;
+    this.#leaderEpoch = options.leaderEpoch;
     this.#internal = options.internal;
     this.#clock = options.clock;
     this.#report = options.log;
@@ -83,11 +87,27 @@ export class HubPartition implements Partition {
     return this.#log;
   }
 
-  open(log: PartitionLog): void {
+  get leaderEpoch(): number {
+    return this.#leaderEpoch;
+  }
+
+  /**
+   * Gives the handle its log, or another one when the first has failed. Until then what failed answers: it refuses
+   * appends, and once it is closed reads too, as a partition whose leader is being found.
+   * @param onFailed called when the log takes no appends any more
+   */
+  open(log: PartitionLog, onFailed?: () => void): void {
+    const isReopened = this.#log !== undefined;
+    if (this.#log !== undefined) detach(this.#log);
     this.#log = log;
+    this.#leaderEpoch = log.leaderEpoch;
     if (this.#internal) this.#noLog = { refused: 'unknown-topic', message: `${this.topic} is the hub's own` };
     else this.#writable = log;
-    log.onFlushed = (flushedOffset) => this.#advanceTo(log, flushedOffset);
+    log.onCommitted = (offset) => this.#advanceTo(log, offset);
+    log.onFailed = onFailed;
+    if (!isReopened) return;
+    this.onReopened?.(log);
+    this.#wake();
   }
 
   /** The log could not be opened: appends and reads say so from now on. */
@@ -96,7 +116,7 @@ export class HubPartition implements Partition {
   }
 
   markDeleted(): void {
-    if (this.#log !== undefined) this.#log.onFlushed = undefined;
+    if (this.#log !== undefined) detach(this.#log);
     this.#log = undefined;
     this.#writable = undefined;
     this.#deleted = true;
@@ -148,11 +168,11 @@ export class HubPartition implements Partition {
       if (options.acks === 'none')
         return { baseOffset, logStartOffset, logAppendTimeMs, acknowledged: ALREADY_PUBLISHED };
       if (options.acks === 'flushed') {
-        const acknowledged = this.#flushes.of(append.flushed);
+        const acknowledged = this.#commits.of(append.committed);
         return { baseOffset, logStartOffset, logAppendTimeMs, acknowledged };
       }
       const acknowledged = this.#writes.of(append.written);
-      return { baseOffset, logStartOffset, logAppendTimeMs, acknowledged, settled: append.flushed };
+      return { baseOffset, logStartOffset, logAppendTimeMs, acknowledged, settled: append.committed };
     } catch (error) {
       return refusalOfThrown(error);
     }
@@ -163,7 +183,7 @@ export class HubPartition implements Partition {
     const log = this.#writable;
     if (log === undefined) return Promise.resolve(this.#noLog);
     try {
-      return this.#flushes.of(log.join(fill).flushed);
+      return this.#commits.of(log.join(fill).committed);
     } catch (error) {
       return Promise.resolve(refusalOfThrown(error));
     }
@@ -206,8 +226,8 @@ export class HubPartition implements Partition {
     return () => this.#removeListener(entry);
   }
 
-  #advanceTo(log: PartitionLog, flushedOffset: number): void {
-    log.setHighWatermark(flushedOffset);
+  #advanceTo(log: PartitionLog, committedOffset: number): void {
+    log.setHighWatermark(committedOffset);
     this.#wake();
   }
 
@@ -250,6 +270,11 @@ export class HubPartition implements Partition {
   }
 }
 
+function detach(log: PartitionLog): void {
+  log.onCommitted = undefined;
+  log.onFailed = undefined;
+}
+
 /** What a read may see ends here. Transactions will tell the last stable offset from the high watermark. */
 function endOf(log: PartitionLog, upTo: Visibility): number {
   switch (upTo) {
@@ -265,11 +290,11 @@ function endOf(log: PartitionLog, upTo: Visibility): number {
 
 /** What those who share a group commit are given: one promise, in the port's words. */
 class SharedOutcome {
-  #store: Flushed | undefined;
+  #store: Outcome | undefined;
   #shared: Promise<Published | Refused> = ALREADY_PUBLISHED;
 
   /** @param store what the store gave; the same for all of a group. */
-  of(store: Flushed): Promise<Published | Refused> {
+  of(store: Outcome): Promise<Published | Refused> {
     if (store !== this.#store) {
       this.#store = store;
       this.#shared = store.then(publishedOrRefused);

@@ -386,7 +386,7 @@ class Program {
       tracked.config = this.#randomConfig();
       const { config, epoch: leaderEpoch } = tracked;
       const log = await store.openPartition({ topic, topicId, partition: 0, logId, leaderEpoch, config });
-      log.onFlushed = (flushedOffset) => log.setHighWatermark(flushedOffset);
+      log.onCommitted = (offset) => log.setHighWatermark(offset);
       this.trace.push(`${topicId} open from ${log.logStartOffset} to ${log.logEndOffset}`);
       await tracked.opened(log);
     }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BatchCursor, type RecordRange } from '../../storage/batch-cursor.ts';
 import type { BatchOptions, BatchWriter } from '../../storage/batch-writer.ts';
-import type { Append } from '../../storage/committer.ts';
+import type { Append } from '../../storage/commit-group.ts';
 import type { Clock, Log } from '../../storage/environment.ts';
 import type { IndexDatabase, IndexRow } from '../../storage/index-database.ts';
 import { DEFAULT_LOG_CONFIG, type LogConfig } from '../../storage/log-config.ts';

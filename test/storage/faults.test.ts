@@ -189,11 +189,11 @@ describe('an owner that throws', () => {
   it('does not harm the log', async () => {
     const { store, log } = await openMachine();
     const partition = await store.openPartition(PARTITION);
-    partition.onFlushed = () => {
+    partition.onCommitted = () => {
       throw new Error('owner');
     };
     expect(await append(partition, [record('x')]).flushed).toBeUndefined();
     expect(partition.flushedOffset).toBe(1);
-    expect(log.named('log.flush-listener-failed').length).toBe(1);
+    expect(log.named('log.commit-listener-failed').length).toBe(1);
   });
 });

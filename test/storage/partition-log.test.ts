@@ -80,7 +80,7 @@ describe('append', () => {
   it('tells its owner the flushed offset before the promises resolve', () =>
     withLog(async (log) => {
       const told: number[] = [];
-      log.onFlushed = (offset) => {
+      log.onCommitted = (offset) => {
         told.push(offset, log.flushedOffset);
       };
       await append(log, [record('a'), record('b')]).flushed;
