@@ -48,6 +48,26 @@ export async function openLevelIndex(
   }
 }
 
+/**
+ * Opens LevelDB in `directory` for a tool: it must be there, and nothing is emptied.
+ * @throws StorageError locked, corrupt
+ */
+export async function openExistingLevelIndex(directory: string): Promise<IndexDatabase> {
+  if (openDirectories.has(directory)) {
+    throw new StorageError('locked', `this process has the data directory open already (${directory})`);
+  }
+  openDirectories.add(directory);
+  try {
+    return await open(directory, { createIfMissing: false });
+  } catch (error) {
+    openDirectories.delete(directory);
+    if (isLocked(error)) {
+      throw new StorageError('locked', `another process has the data directory open (${directory})`, error);
+    }
+    throw new StorageError('corrupt', `the index ${directory} cannot be opened: ${reasonOf(error)}`, error);
+  }
+}
+
 async function openOrEmpty(directory: string, onDamage: (error: unknown) => void): Promise<IndexDatabase> {
   try {
     return await open(directory);
@@ -65,8 +85,8 @@ async function openOrEmpty(directory: string, onDamage: (error: unknown) => void
   }
 }
 
-async function open(directory: string): Promise<IndexDatabase> {
-  const level = new ClassicLevel<Buffer, Buffer>(directory, ENCODINGS);
+async function open(directory: string, options: { createIfMissing?: boolean } = {}): Promise<IndexDatabase> {
+  const level = new ClassicLevel<Buffer, Buffer>(directory, { ...ENCODINGS, ...options });
   await level.open();
   return new LevelIndex(level, directory);
 }
@@ -76,6 +96,12 @@ function isLocked(error: unknown): boolean {
     errorCodeOf(error) === 'LEVEL_LOCKED' ||
     (error instanceof Error && error.cause !== undefined && errorCodeOf(error.cause) === 'LEVEL_LOCKED')
   );
+}
+
+/** LevelDB's own words. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 class LevelIndex implements IndexDatabase {

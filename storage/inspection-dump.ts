@@ -146,12 +146,7 @@ function* recordsOf(
   const { view } = batch;
   const end = batch.at + batch.byteLength;
   for (let at = batch.at + BATCH_FRAME_BYTES; at < end; at += record.byteLength) {
-    let problem: string | undefined;
-    try {
-      record.read(view, at, end);
-    } catch (error) {
-      problem = error instanceof Error ? error.message : String(error);
-    }
+    const problem = record.problem(view, at, end);
     if (problem !== undefined) {
       yield damage(batch, at, record.byteLength === 0 ? end - at : record.byteLength, problem);
       if (record.byteLength === 0) return;

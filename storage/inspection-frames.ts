@@ -70,6 +70,17 @@ export class RecordFrame {
     this.valueEnd = isNull ? -1 : frameEnd;
   }
 
+  /** Reads the frame; what is wrong with it in words, undefined when nothing is. */
+  problem(view: DataView, at: number, end: number): string | undefined {
+    try {
+      this.read(view, at, end);
+      return undefined;
+    } catch (error) {
+      // A length that leads out of all bytes is a RangeError of the view, and no less a fault of the frame.
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
   /** Steps through the headers. */
   headers(listener: PairListener): void {
     this.#pairs(this.#headersAt, this.headerCount, this.#headersEnd, 'header', listener);

@@ -2,6 +2,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CheckOptions } from './check.ts';
 import type { ConfigOptions } from './config-option.ts';
+import { addLogCommands } from './log-commands.ts';
 import { packageVersion } from './package-files.ts';
 import { EXIT, type Surroundings } from './surroundings.ts';
 
@@ -12,6 +13,7 @@ Examples:
   polylog start --set listener.kafka.bind=127.0.0.1:9192 --set server.data_dir=/tmp/hub
   polylog check --config gateway.toml                    find what is wrong, with file and line
   polylog check --print                                  show what is in effect, and why
+  polylog log dump data orders:0 --from 1000 | head      look into the files of a log
 
 Without --config: polylog.toml in the working directory, else the default that comes with the package.
 Exit codes: 0 done, 1 failed, 2 wrong usage.
@@ -62,6 +64,7 @@ function buildProgram(surroundings: Surroundings, finish: (exitCode: number) => 
       finish(await check(options, surroundings));
     });
 
+  addLogCommands(program, surroundings, finish);
   return program;
 }
 

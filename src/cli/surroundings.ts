@@ -4,6 +4,8 @@ import type { Environment } from '../config/interpolation.ts';
 export interface Surroundings {
   /** Data. */
   out(text: string): void;
+  /** Data without end: resolves when there is room for more, with false once nobody reads any more. */
+  outMuch(text: string): Promise<boolean>;
   /** Everything else. */
   err(text: string): void;
   readonly environment: Environment;

@@ -18,6 +18,10 @@ async function run(...argv: string[]) {
     out: (text) => {
       said.out += text;
     },
+    outMuch: async (text) => {
+      said.out += text;
+      return true;
+    },
     err: (text) => {
       said.err += text;
     },
