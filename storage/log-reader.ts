@@ -1,46 +1,68 @@
 // Reads of one partition: from the chunks in memory, else from the files. Whole batches only, the first one however
 // large. What comes from a file is checked against its checksums: a fetch gives records a fresh checksum, which would
 // hide that the disk had changed them.
-
+//
+// Segments may leave the list while their files are read (SegmentList): whatever came is forgotten then, bytes and
+// errors alike, and the read starts over from the list.
 import type { RecordRange } from './batch-cursor.ts';
-import { BatchScan } from './batch-scan.ts';
-import type { BufferPool } from './buffer-pool.ts';
-import { StorageError, storageErrorOf } from './errors.ts';
-import type { OpenFile } from './file-system.ts';
+import { assert, StorageError, storageErrorOf } from './errors.ts';
+import { FileBlock } from './file-block.ts';
+import { batchByteLengthAt, batchLastOffsetAt } from './frame.ts';
 import {
-  BATCH_FRAME_BYTES,
-  batchBaseOffsetAt,
-  batchByteLengthAt,
-  batchLastOffsetAt,
-  looksLikeBatch,
-  verifyBatch,
-  viewOf,
-} from './frame.ts';
-import { READ_BYTES_MIN, UNINDEXED_BYTES_MAX } from './limits.ts';
+  BATCH_BYTES_MAX,
+  FILE_READ_BYTES_MAX,
+  READ_AHEAD_BLOCK_BYTES,
+  READ_BYTES_MIN,
+  SCAN_BYTES,
+  UNINDEXED_BYTES_MAX,
+} from './limits.ts';
 import type { OffsetIndex } from './offset-index.ts';
-import type { OpenFiles } from './open-files.ts';
+import { ReadAhead } from './read-ahead.ts';
 import { ReadEnds } from './read-ends.ts';
 import type { Segment, SegmentList } from './segment.ts';
-import type { IndexEntry } from './segment-index.ts';
+import type { StoreParts } from './store-parts.ts';
 import { ChunkRange, type PartitionTail } from './tail-cache.ts';
 
 export interface LogReaderOptions {
   readonly segments: SegmentList;
   readonly tail: PartitionTail;
-  readonly files: OpenFiles;
-  readonly pool: BufferPool;
   readonly index: OffsetIndex;
+  logStartOffset(): number;
   /** An index entry led nowhere (`wrong`), or there is none where there should be. */
   onIndexUnfit(segment: Segment, wrong: boolean): void;
   /** Bytes of a file do not match their checksum. */
   onCorrupt(error: StorageError): void;
 }
 
-export class LogReader {
-  readonly #options: LogReaderOptions;
-  readonly #ends = new ReadEnds();
+/** What a reader asks for. */
+interface Wanted {
+  readonly offset: number;
+  readonly maxBytes: number;
+  readonly bound: number;
+}
 
-  constructor(options: LogReaderOptions) {
+/** Where in a segment's file to start. */
+interface Place {
+  readonly position: number;
+  /** Of the batch there; −1 = whatever is there. */
+  readonly expectedOffset: number;
+  /** What is worth reading from there; 0 = not known. */
+  readonly byteLength: number;
+  /** Reads from files, one going on where the other ended, that led here. */
+  readonly run: number;
+}
+
+const START: Place = { position: 0, expectedOffset: -1, byteLength: 0, run: 0 };
+
+export class LogReader {
+  readonly #parts: StoreParts;
+  readonly #options: LogReaderOptions;
+  /** Made for the first reader. */
+  #ends: ReadEnds | undefined;
+  #ahead: ReadAhead | undefined;
+
+  constructor(parts: StoreParts, options: LogReaderOptions) {
+    this.#parts = parts;
     this.#options = options;
   }
 
@@ -51,7 +73,9 @@ export class LogReader {
     const segment = chunk.segment!; // set with the chunk's first finished batch
     const { view } = chunk;
     let at = 0;
-    const known = this.#ends.positionOf(offset, segment);
+    this.#ends ??= new ReadEnds();
+    const end = this.#ends.find(offset, segment);
+    const known = end < 0 ? -1 : this.#ends.positionAt(end);
     if (known >= chunk.filePosition) {
       at = known - chunk.filePosition;
     } else {
@@ -74,131 +98,174 @@ export class LogReader {
       at = end;
       nextOffset = lastOffset + 1;
     }
-    if (at > start) this.#ends.put(nextOffset, segment, chunk.filePosition + at);
+    if (at > start) this.#ends.put(nextOffset, segment, chunk.filePosition + at, 0);
     return new ChunkRange(chunk, start, at, nextOffset);
   }
 
-  /** From the files. @throws StorageError corrupt, io */
+  /** From the files. @throws StorageError offset-out-of-range, corrupt, io */
   async read(offset: number, maxBytes: number, bound: number): Promise<RecordRange> {
-    const { segments } = this.#options;
-    for (let index = segments.floorIndex(offset); index < segments.length; index++) {
-      const segment = segments.at(index)!; // index is below the length
-      if (segment.baseOffset >= bound) break;
-      const range = await this.#readSegment(segment, offset, maxBytes, bound);
-      if (range !== undefined) return range;
+    const wanted = { offset, maxBytes: Math.min(maxBytes, FILE_READ_BYTES_MAX), bound };
+    for (;;) {
+      const range = await this.#readList(wanted);
+      if (range !== 'gone') return range;
+      const logStartOffset = this.#options.logStartOffset();
+      if (offset < logStartOffset) {
+        throw new StorageError(
+          'offset-out-of-range',
+          `offset ${offset} was deleted while it was read: the log starts at ${logStartOffset}`,
+        );
+      }
     }
-    return emptyRange(offset);
   }
 
-  /** Undefined when all of the segment lies below `offset`. */
+  /** Resolves when nothing is being read that no reader waits for. */
+  async close(): Promise<void> {
+    await this.#ahead?.close();
+  }
+
+  /** In the segment that covers the offset, or a later one when a hole ends it. */
+  async #readList(wanted: Wanted): Promise<RecordRange | 'gone'> {
+    const { segments } = this.#options;
+    const { all } = segments;
+    let run = 0;
+    for (let index = segments.floorIndex(wanted.offset); index < all.length; index++) {
+      const segment = all[index]!; // index is below the length
+      if (segment.gone) return 'gone';
+      if (segment.baseOffset >= wanted.bound) break;
+      const known = this.#knownPlace(segment, wanted.offset, run);
+      run = known?.run ?? 0;
+      const { path } = segment;
+      try {
+        const range = await this.#readSegment(segment, known, wanted);
+        if (range !== undefined) return range;
+      } catch (error) {
+        // A compacted file is renamed while it is read from: under its new name it is there.
+        if (segment.gone || segment.path !== path) return 'gone';
+        throw storageErrorOf(error, `reading ${path}`);
+      }
+    }
+    return emptyRange(wanted.offset);
+  }
+
+  /** Where to start, when that needs no index. @param run of the reader that comes from the segment before */
+  #knownPlace(segment: Segment, offset: number, run: number): Place | undefined {
+    if (offset <= segment.baseOffset) return { ...START, run };
+    const end = this.#ends?.find(offset, segment) ?? -1;
+    if (this.#ends === undefined || end < 0) return undefined;
+    return { ...START, position: this.#ends.positionAt(end), run: this.#ends.runAt(end) };
+  }
+
+  /** Undefined when all of the segment lies below the offset. */
   async #readSegment(
     segment: Segment,
-    offset: number,
-    maxBytes: number,
-    bound: number,
-  ): Promise<RecordRange | undefined> {
-    const { files } = this.#options;
-    if (segment.flushedBytes === 0) return undefined;
-    try {
-      return await files.with(segment.path, async (file) => {
-        let position = this.#ends.positionOf(offset, segment);
-        if (position < 0) position = await this.#seek(file, segment, offset);
-        if (position >= segment.flushedBytes) return undefined;
-        // What lies behind the offset where the next segment begins does not count: a cut that a crash undid.
-        const end = Math.min(bound, segment.endOffset);
-        const range = await this.#load(file, segment, position, offset, maxBytes, end);
-        return range.end === 0 && end < bound ? undefined : range;
-      });
-    } catch (error) {
-      throw storageErrorOf(error, `reading ${segment.path}`);
+    known: Place | undefined,
+    wanted: Wanted,
+  ): Promise<RecordRange | 'gone' | undefined> {
+    if (known !== undefined) {
+      if (known.position >= segment.flushedBytes) return undefined;
+      const block = await this.#ahead?.take(segment, known.position);
+      if (block !== undefined) {
+        if (segment.gone) return dropped(block, 'gone');
+        // Begun before the block is checked, so that the two go on at once.
+        this.#ahead?.readOn(segment, block.position + block.wholeEnd);
+        return this.#rangeOf(block, known.position - block.position, wanted, known.run);
+      }
     }
-  }
-
-  /** Position of the first batch that ends at or above `offset`; the segment's end when there is none. */
-  async #seek(file: OpenFile, segment: Segment, offset: number): Promise<number> {
-    const entry = await this.#entryBelow(segment, offset);
-    if (entry !== undefined) {
-      const found = await this.#scanFor(file, segment, entry.position, offset, entry.offset);
-      if (found >= 0) return found;
+    const place = known ?? (await this.#entryBelow(segment, wanted.offset));
+    if (segment.gone) return 'gone';
+    let found = await this.#search(segment, place, wanted);
+    if (found === 'unfit') {
       this.#options.onIndexUnfit(segment, true);
+      found = await this.#search(segment, START, wanted);
     }
-    return this.#scanFor(file, segment, 0, offset, -1);
+    assert(found !== 'unfit', 'a search from the start expects nothing');
+    return found;
   }
 
-  async #entryBelow(segment: Segment, offset: number): Promise<IndexEntry | undefined> {
-    const inMemory = segment.index?.floor(offset);
-    if (typeof inMemory === 'object') return inMemory;
-    if (inMemory === 'start') return undefined;
-    const stored = await this.#options.index.floor(segment, offset);
-    if (stored === undefined && segment.byteSize > UNINDEXED_BYTES_MAX)
-      this.#options.onIndexUnfit(segment, false);
-    return stored;
+  async #entryBelow(segment: Segment, offset: number): Promise<Place> {
+    const inMemory = segment.index?.floor(offset) ?? 'elsewhere';
+    if (inMemory === 'start') return START;
+    const entry = inMemory === 'elsewhere' ? await this.#options.index.floor(segment, offset) : inMemory;
+    if (entry === undefined) {
+      if (segment.byteSize > UNINDEXED_BYTES_MAX && !segment.gone) this.#options.onIndexUnfit(segment, false);
+      return START;
+    }
+    const byteLength = entry.nextPosition - entry.position;
+    return { position: entry.position, expectedOffset: entry.offset, byteLength, run: 0 };
   }
 
-  /** @param expectedOffset of the batch at `start`; when another is there the answer is −1. −1 = whatever is there */
-  async #scanFor(
-    file: OpenFile,
+  /**
+   * Reads from `place` on until the batch is there that covers the offset, or the first one behind it. `unfit`: it is
+   * not there which was expected at `place`.
+   */
+  async #search(
     segment: Segment,
-    start: number,
-    offset: number,
-    expectedOffset: number,
-  ): Promise<number> {
-    const fromEntry = expectedOffset >= 0;
-    if (start >= segment.flushedBytes && fromEntry) return -1;
-    const scan = new BatchScan(start, segment.flushedBytes, READ_BYTES_MIN);
+    place: Place,
+    wanted: Wanted,
+  ): Promise<RecordRange | 'gone' | 'unfit' | undefined> {
+    const isSequential = place.run > 0 && this.#hasRoomAhead();
+    const byteLengthMin = isSequential ? READ_AHEAD_BLOCK_BYTES : READ_BYTES_MIN;
+    let byteLength = Math.max(wanted.maxBytes, Math.min(place.byteLength, SCAN_BYTES), byteLengthMin);
+    let { position, expectedOffset } = place;
+    if (position >= segment.flushedBytes) return expectedOffset >= 0 ? 'unfit' : undefined;
     for (;;) {
-      const step = scan.step();
-      if (step === 'more') {
-        await scan.load(file);
-        continue;
+      const block = await this.#load(segment, position, byteLength);
+      if (segment.gone) return dropped(block, 'gone');
+      let at = 0;
+      let verdict = block.check(at);
+      if (expectedOffset >= 0 && (verdict !== 'good' || block.baseOffsetAt(at) !== expectedOffset)) {
+        return dropped(block, 'unfit');
       }
-      if (step === 'end') return segment.flushedBytes;
-      if (step !== 'good') {
-        if (fromEntry && scan.position === start) return -1;
-        throw this.#corrupt(segment, scan.position, step);
+      while (verdict === 'good' && block.lastOffsetAt(at) < wanted.offset) {
+        at = block.endOf(at);
+        verdict = block.check(at);
       }
-      if (fromEntry && scan.position === start && batchBaseOffsetAt(scan.view, scan.at) !== expectedOffset)
-        return -1;
-      if (batchLastOffsetAt(scan.view, scan.at) >= offset) return scan.position;
+      if (verdict === 'good') {
+        if (isSequential) this.#ahead?.keep(block);
+        return this.#rangeOf(block, at, wanted, place.run);
+      }
+      const isAtEnd = position + block.length === segment.flushedBytes;
+      if (isAtEnd && at === block.length) return dropped(block, undefined);
+      if (isAtEnd || verdict !== 'short')
+        throw this.#corrupt(dropped(block, segment), position + at, verdict);
+      block.letGo();
+      position += at;
+      expectedOffset = -1;
+      byteLength = Math.max(byteLength, Math.min(4 * byteLength, SCAN_BYTES));
     }
   }
 
-  async #load(
-    file: OpenFile,
-    segment: Segment,
-    position: number,
-    offset: number,
-    maxBytes: number,
-    bound: number,
-  ): Promise<RecordRange> {
-    const { pool } = this.#options;
-    const available = segment.flushedBytes - position;
-    let length = Math.min(Math.max(maxBytes, READ_BYTES_MIN), available);
-    let bytes = pool.take(length);
-    await readBytes(file, bytes, length, position);
-    let view = viewOf(bytes);
-    if (length >= BATCH_FRAME_BYTES && looksLikeBatch(view, 0) && batchByteLengthAt(view, 0) > length) {
-      length = Math.min(batchByteLengthAt(view, 0), available);
-      pool.giveBack(bytes);
-      bytes = pool.take(length);
-      await readBytes(file, bytes, length, position);
-      view = viewOf(bytes);
+  #load(segment: Segment, position: number, byteLength: number): Promise<FileBlock> {
+    const { files, pool } = this.#parts;
+    return files.with(segment.path, (file) =>
+      FileBlock.load(pool, file, segment, position, byteLength, BATCH_BYTES_MAX),
+    );
+  }
+
+  /** The batch at `at` and what follows it. The block is let go of. Undefined when the segment ends before it. */
+  #rangeOf(block: FileBlock, at: number, wanted: Wanted, run: number): RecordRange | undefined {
+    const { segment } = block;
+    const verdict = block.check(at);
+    if (verdict !== 'good') {
+      this.#ahead?.forget(block);
+      throw this.#corrupt(dropped(block, segment), block.position + at, verdict);
     }
-    let end = 0;
-    let nextOffset = offset;
-    while (end < length) {
-      const verdict = verifyBatch(bytes, view, end, length);
-      // The read ended within a batch, and not the segment.
-      if (verdict === 'short' && length < available) break;
-      if (verdict !== 'good') throw this.#corrupt(segment, position + end, verdict);
-      const batchEnd = end + batchByteLengthAt(view, end);
-      const lastOffset = batchLastOffsetAt(view, end);
-      if (lastOffset >= bound || (end > 0 && batchEnd > maxBytes)) break;
-      end = batchEnd;
-      nextOffset = lastOffset + 1;
+    // What lies behind the offset where the next segment begins does not count: a cut that a crash undid.
+    const bound = Math.min(wanted.bound, segment.endOffset);
+    if (block.lastOffsetAt(at) >= bound) {
+      return dropped(block, bound < wanted.bound ? undefined : emptyRange(wanted.offset));
     }
-    if (end > 0) this.#ends.put(nextOffset, segment, position + end);
-    return new FileRange(pool, bytes, end, nextOffset);
+    const range = block.rangeFrom(at, wanted.maxBytes, bound);
+    const end = block.position + range.end;
+    this.#ends ??= new ReadEnds();
+    this.#ends.put(range.nextOffset, segment, end, run + 1);
+    this.#ahead?.used(block, end);
+    return dropped(block, range);
+  }
+
+  #hasRoomAhead(): boolean {
+    this.#ahead ??= new ReadAhead(this.#parts.readAhead);
+    return this.#ahead.hasRoom();
   }
 
   #corrupt(segment: Segment, position: number, verdict: 'short' | 'bad' | 'newer'): StorageError {
@@ -215,28 +282,8 @@ export function emptyRange(offset: number): RecordRange {
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Bytes of a file, read for one reader. */
-class FileRange implements RecordRange {
-  readonly bytes: Buffer;
-  readonly start = 0;
-  readonly end: number;
-  readonly nextOffset: number;
-  #pool: BufferPool | undefined;
-
-  constructor(pool: BufferPool, bytes: Buffer, end: number, nextOffset: number) {
-    this.bytes = bytes;
-    this.end = end;
-    this.nextOffset = nextOffset;
-    this.#pool = pool;
-  }
-
-  release(): void {
-    this.#pool?.giveBack(this.bytes);
-    this.#pool = undefined;
-  }
-}
-
-async function readBytes(file: OpenFile, into: Buffer, length: number, position: number): Promise<void> {
-  const count = await file.read(into, 0, length, position);
-  if (count < length) throw new Error(`the file ends at ${position + count}, before ${position + length}`);
+/** The block is let go of, and `result` is what became of it. */
+function dropped<Result>(block: FileBlock, result: Result): Result {
+  block.letGo();
+  return result;
 }

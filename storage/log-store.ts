@@ -7,11 +7,21 @@ import type { Clock, Log, Random } from './environment.ts';
 import { assert, errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
 import { INDEX_DIRECTORY, partitionDirectory } from './file-names.ts';
 import { type FileSystem, nodeFileSystem } from './file-system.ts';
+import { IndexCache } from './index-cache.ts';
 import { type IndexDatabase, openLevelIndex } from './index-database.ts';
-import { OPEN_FILES_MAX, POOL_BYTES_MAX, SCANS_MAX, SMALL_WRITES_MAX } from './limits.ts';
+import {
+  INDEX_CACHE_BYTES_MAX,
+  OPEN_FILES_MAX,
+  POOL_BYTES_MAX,
+  SCANS_MAX,
+  SMALL_WRITES_MAX,
+} from './limits.ts';
 import type { LogConfig } from './log-config.ts';
+import { Maintenance } from './maintenance.ts';
 import { OpenFiles } from './open-files.ts';
 import { PartitionLog } from './partition-log.ts';
+import { ProducerBudget } from './producer-budget.ts';
+import { ReadAheadBudget } from './read-ahead.ts';
 import { highestEpochOnDisk, type LogFailure, recoverLog } from './recovery.ts';
 import { Gate, type StoreCounters, type StoreParts } from './store-parts.ts';
 import { TailCache } from './tail-cache.ts';
@@ -36,12 +46,17 @@ export interface LogStoreOptions {
   readonly checkpointBytes?: number;
   /** A flush not done by then fails the partition. Default 30 s. */
   readonly flushTimeoutMs?: number;
+  /** From one round of maintenance to the next. Default 5 min; 0 = never by itself. */
+  readonly checkIntervalMs?: number;
 }
 
 const DEFAULT_INDEX_INTERVAL_BYTES = 4 * 1024;
 const DEFAULT_TAIL_CACHE_BYTES = 64 * 1024 * 1024;
 const DEFAULT_CHECKPOINT_BYTES = 64 * 1024 * 1024;
 const DEFAULT_FLUSH_TIMEOUT_MS = 30_000;
+const DEFAULT_PRODUCERS_MAX = 100_000;
+const DEFAULT_PRODUCER_EXPIRATION_MS = 24 * 3_600_000;
+const DEFAULT_CHECK_INTERVAL_MS = 300_000;
 
 export interface PartitionOptions {
   readonly topic: string;
@@ -66,21 +81,31 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
     ));
   try {
     const pool = new BufferPool(POOL_BYTES_MAX);
+    const files = new OpenFiles(fileSystem, OPEN_FILES_MAX);
+    const counters = newCounters();
     const identity = await identify(fileSystem, directory, options.nodeId, options.random);
     const topics = new TopicDirectories(fileSystem, directory, log);
     await topics.open();
-    return new LogStore(directory, identity, topics, {
+    const checkIntervalMs = options.checkIntervalMs ?? DEFAULT_CHECK_INTERVAL_MS;
+    return new LogStore(directory, identity, topics, checkIntervalMs, {
       fileSystem,
       index,
-      files: new OpenFiles(fileSystem, OPEN_FILES_MAX),
+      indexCache: new IndexCache(INDEX_CACHE_BYTES_MAX),
+      files,
       cache: new TailCache(options.tailCacheBytes ?? DEFAULT_TAIL_CACHE_BYTES, pool),
       pool,
+      readAhead: new ReadAheadBudget({ files, pool, clock: options.clock, counters }),
       scheduler: new CommitScheduler(),
+      producers: new ProducerBudget({
+        producersMax: options.producersMax ?? DEFAULT_PRODUCERS_MAX,
+        expirationMs: options.producerExpirationMs ?? DEFAULT_PRODUCER_EXPIRATION_MS,
+        counters,
+      }),
       scans: new Gate(SCANS_MAX),
       smallWrites: new Gate(SMALL_WRITES_MAX),
       clock: options.clock,
       log,
-      counters: newCounters(),
+      counters,
       indexIntervalBytes: options.indexIntervalBytes ?? DEFAULT_INDEX_INTERVAL_BYTES,
       checkpointBytes: options.checkpointBytes ?? DEFAULT_CHECKPOINT_BYTES,
       flushTimeoutMs: options.flushTimeoutMs ?? DEFAULT_FLUSH_TIMEOUT_MS,
@@ -98,15 +123,34 @@ export class LogStore {
   readonly #topics: TopicDirectories;
   readonly #parts: StoreParts;
   readonly #partitions = new Map<string, OpenPartition>();
+  /** Those of them that are open. */
+  readonly #logs = new Set<PartitionLog>();
+  /** Where the partitions of a topic are, by its id. */
+  readonly #directories = new Map<string, Set<string>>();
+  readonly #maintenance: Maintenance<PartitionLog>;
   /** Of logs that failed and were closed, until they are opened again. */
   readonly #failures = new Map<string, LogFailure>();
   #closing: Promise<void> | undefined;
 
-  constructor(directory: string, identity: NodeIdentity, topics: TopicDirectories, parts: StoreParts) {
+  constructor(
+    directory: string,
+    identity: NodeIdentity,
+    topics: TopicDirectories,
+    checkIntervalMs: number,
+    parts: StoreParts,
+  ) {
     this.#directory = directory;
     this.identity = identity;
     this.#topics = topics;
     this.#parts = parts;
+    this.#maintenance = new Maintenance({
+      clock: parts.clock,
+      log: parts.log,
+      checkIntervalMs,
+      logs: () => [...this.#logs],
+      compact: async () => {},
+    });
+    this.#maintenance.start();
   }
 
   get counters(): Readonly<StoreCounters> {
@@ -122,23 +166,32 @@ export class LogStore {
     const directory = partitionDirectory(this.#directory, options.topic, options.partition);
     assert(!this.#partitions.has(directory), `${directory} is opened once`);
     const log = this.#open(directory, options).catch((error: unknown) => {
-      this.#partitions.delete(directory);
+      if (this.#partitions.get(directory) === opening) this.#forget(directory, opening);
       throw storageErrorOf(error, `opening ${directory}`);
     });
-    this.#partitions.set(directory, { topicId: options.topicId, log });
+    const opening: OpenPartition = { topicId: options.topicId, log };
+    this.#partitions.set(directory, opening);
+    const ofTopic = this.#directories.get(options.topicId);
+    if (ofTopic === undefined) this.#directories.set(options.topicId, new Set([directory]));
+    else ofTopic.add(directory);
     return log;
   }
 
   /** Flushes and closes one partition, which may then be opened again. */
   async closePartition(log: PartitionLog): Promise<void> {
     const directory = partitionDirectory(this.#directory, log.topic, log.partition);
-    if ((await this.#partitions.get(directory)?.log) !== log) return;
+    const open = this.#partitions.get(directory);
+    if (open === undefined || (await open.log) !== log) return;
+    this.#logs.delete(log);
     try {
       await log.close();
     } finally {
       const { failure } = log;
-      if (failure !== undefined) this.#failures.set(directory, failure);
-      this.#partitions.delete(directory);
+      // Its topic may have been deleted meanwhile.
+      if (this.#partitions.get(directory) === open) {
+        this.#forget(directory, open);
+        if (failure !== undefined) this.#failures.set(directory, failure);
+      }
     }
   }
 
@@ -166,16 +219,10 @@ export class LogStore {
   /** Its open partitions are `deleted` from now on. Resolves when the name is free, on disk too. @throws StorageError io */
   async deleteTopic(topic: string, topicId: string): Promise<void> {
     const leaving: Promise<void>[] = [];
-    for (const [directory, { topicId: id, log }] of this.#partitions) {
-      if (id !== topicId) continue;
-      this.#partitions.delete(directory);
-      // One that could not be opened has nothing to leave.
-      leaving.push(
-        log.then(
-          (each) => each.abandon(),
-          () => {},
-        ),
-      );
+    for (const directory of this.#directories.get(topicId) ?? []) {
+      const open = this.#partitions.get(directory)!; // both are kept by `openPartition` and `#forget`
+      this.#forget(directory, open);
+      leaving.push(this.#abandon(open));
     }
     try {
       await Promise.all(leaving);
@@ -183,6 +230,14 @@ export class LogStore {
     } catch (error) {
       throw storageErrorOf(error, `deleting ${topic}`);
     }
+  }
+
+  /**
+   * A round of maintenance now, or the rest of the one under way: logs roll by age, let go of what retention does not
+   * ask for, and are compacted. Never rejects: what fails is reported, and tried again in the next round.
+   */
+  maintain(): Promise<void> {
+    return this.#maintenance.run();
   }
 
   /** Flushes, writes checkpoints and manifests, releases the directory. Idempotent. @throws StorageError io */
@@ -206,11 +261,30 @@ export class LogStore {
     }
     const recovered = await recoverLog(this.#parts, directory, names ?? [], leaderEpoch, failure);
     this.#failures.delete(directory);
-    return new PartitionLog(this.#parts, { ...options, directory }, recovered);
+    const log = new PartitionLog(this.#parts, { ...options, directory }, recovered);
+    this.#logs.add(log);
+    return log;
+  }
+
+  #forget(directory: string, { topicId }: OpenPartition): void {
+    this.#partitions.delete(directory);
+    this.#failures.delete(directory);
+    const ofTopic = this.#directories.get(topicId);
+    ofTopic?.delete(directory);
+    if (ofTopic?.size === 0) this.#directories.delete(topicId);
+  }
+
+  async #abandon({ log }: OpenPartition): Promise<void> {
+    const opened = await log.catch(() => undefined);
+    // One that could not be opened has nothing to leave.
+    if (opened === undefined) return;
+    this.#logs.delete(opened);
+    await opened.abandon();
   }
 
   async #close(): Promise<void> {
     const { fileSystem, index, files } = this.#parts;
+    await this.#maintenance.stop();
     const opened = await Promise.allSettled([...this.#partitions.values()].map(({ log }) => log));
     const logs = opened.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
     const closed = await Promise.allSettled(logs.map((log) => log.close()));
@@ -253,5 +327,7 @@ function newCounters(): StoreCounters {
     unflushedBytes: 0,
     recoveredBytes: 0,
     cutBytes: 0,
+    evictedProducers: 0,
+    readAheads: 0,
   };
 }

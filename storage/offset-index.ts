@@ -6,6 +6,7 @@
 // from the segment's start when it is not.
 
 import { readInt64, viewOf, writeInt64 } from './frame.ts';
+import { IndexCache } from './index-cache.ts';
 import type { IndexDatabase, IndexRow } from './index-database.ts';
 import type { Segment } from './segment.ts';
 import {
@@ -20,24 +21,31 @@ export const SPACE_OFFSETS = 1;
 export const SPACE_TIMES = 2;
 export const SPACE_SUMMARIES = 3;
 const KEY_BYTES = 1 + 4 + 8 + 8;
-const SUMMARY_BYTES = 8 + 8 + 8 + 8;
+/** Rows of 32 bytes are from a version that did not know the last append: they are made anew. */
+const SUMMARY_BYTES = 8 + 8 + 8 + 8 + 8;
 
 /** What the database knows about the segments of one log. */
 export class OffsetIndex {
   readonly #database: IndexDatabase;
   readonly #logId: number;
+  readonly #cache: IndexCache;
 
-  constructor(database: IndexDatabase, logId: number) {
+  constructor(database: IndexDatabase, logId: number, cache = new IndexCache(0)) {
     this.#database = database;
     this.#logId = logId;
+    this.#cache = cache;
   }
 
   async floor(segment: Segment, offset: number): Promise<IndexEntry | undefined> {
+    const cached = this.#cache.floor(segment, offset);
+    if (cached !== undefined) return cached.last((index) => cached.offsetAt(index) <= offset);
+    const { version } = this.#cache;
     const row = await this.#database.floor(
       this.#key(SPACE_OFFSETS, segment, 0),
       this.#key(SPACE_OFFSETS, segment, offset),
     );
     const run = row === undefined ? undefined : runOf(row);
+    if (run !== undefined && !segment.gone) this.#cache.put(segment, run, offset, version);
     return run?.last((index) => run.offsetAt(index) <= offset);
   }
 
@@ -77,8 +85,10 @@ export class OffsetIndex {
       writeInt64(viewOf(firstOffset), 0, run.firstOffset);
       rows.push({ key: this.#timeKey(segment, run.maxTimestampBeforeAt(0)), value: firstOffset });
     }
+    this.#cache.grown(segment);
     try {
       await this.#database.put(rows);
+      this.#cache.grown(segment);
     } catch (error) {
       for (const run of runs) run.stored = false;
       throw error;
@@ -86,7 +96,7 @@ export class OffsetIndex {
     index.shrink();
   }
 
-  /** First and largest timestamp of a closed segment; undefined when its index is not complete. */
+  /** Times of a closed segment; undefined when its index is not complete. */
   async times(segment: Segment): Promise<SegmentTimes | undefined> {
     const value = await this.#database.get(this.#key(SPACE_SUMMARIES, segment, 0));
     if (value === undefined || value.length !== SUMMARY_BYTES) return undefined;
@@ -94,7 +104,11 @@ export class OffsetIndex {
     // A summary of other contents than what is there says nothing.
     if (readInt64(view, 0) !== segment.byteSize || readInt64(view, 8) !== segment.endOffset - 1)
       return undefined;
-    return { firstTimestampMs: readInt64(view, 16), maxTimestampMs: readInt64(view, 24) };
+    return {
+      firstTimestampMs: readInt64(view, 16),
+      maxTimestampMs: readInt64(view, 24),
+      appendedAtMs: readInt64(view, 32),
+    };
   }
 
   /** Says that the entries of a closed segment are complete. */
@@ -105,16 +119,19 @@ export class OffsetIndex {
     writeInt64(view, 8, segment.endOffset - 1);
     writeInt64(view, 16, times.firstTimestampMs);
     writeInt64(view, 24, times.maxTimestampMs);
+    writeInt64(view, 32, Math.floor(times.appendedAtMs));
     await this.#database.put([{ key: this.#key(SPACE_SUMMARIES, segment, 0), value }]);
   }
 
   async dropSegment(segment: Segment): Promise<void> {
+    this.#cache.drop(segment);
     for (const space of [SPACE_OFFSETS, SPACE_TIMES, SPACE_SUMMARIES]) {
       await this.#database.clear(
         indexKey(space, this.#logId, segment.baseOffset, 0, 0),
         indexKey(space, this.#logId, segment.baseOffset, 0xffffffff, 0xffffffff),
       );
     }
+    this.#cache.drop(segment);
   }
 
   async dropAll(): Promise<void> {

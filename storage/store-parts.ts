@@ -3,8 +3,11 @@ import type { BufferPool } from './buffer-pool.ts';
 import type { CommitScheduler } from './committer.ts';
 import type { Clock, Log } from './environment.ts';
 import type { FileSystem } from './file-system.ts';
+import type { IndexCache } from './index-cache.ts';
 import type { IndexDatabase } from './index-database.ts';
 import type { OpenFiles } from './open-files.ts';
+import type { ProducerBudget } from './producer-budget.ts';
+import type { ReadAheadBudget } from './read-ahead.ts';
 import type { TailCache } from './tail-cache.ts';
 
 export interface StoreParts {
@@ -14,6 +17,10 @@ export interface StoreParts {
   readonly pool: BufferPool;
   readonly scheduler: CommitScheduler;
   readonly index: IndexDatabase;
+  readonly indexCache: IndexCache;
+  readonly readAhead: ReadAheadBudget;
+  /** Producers that the logs remember, all together. */
+  readonly producers: ProducerBudget;
   /** Recovery and indexing pass it, few at a time: each holds a large buffer. */
   readonly scans: Gate;
   /** Small files that nobody waits for pass it. */
@@ -35,6 +42,10 @@ export interface StoreCounters {
   unflushedBytes: number;
   recoveredBytes: number;
   cutBytes: number;
+  /** Producers forgotten because there were too many. */
+  evictedProducers: number;
+  /** Blocks read before a sequential reader asked. */
+  readAheads: number;
 }
 
 /** Lets a few through at a time, in the order of asking. */
