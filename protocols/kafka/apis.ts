@@ -3,17 +3,21 @@
 import type { Api } from './api.ts';
 import { apiVersions } from './handlers/api-versions.ts';
 import { createTopics } from './handlers/create-topics.ts';
+import { deleteGroups } from './handlers/delete-groups.ts';
 import { deleteTopics } from './handlers/delete-topics.ts';
 import { describeCluster } from './handlers/describe-cluster.ts';
+import { describeGroups } from './handlers/describe-groups.ts';
 import { fetch } from './handlers/fetch.ts';
 import { findCoordinator } from './handlers/find-coordinator.ts';
 import { heartbeat } from './handlers/heartbeat.ts';
 import { initProducerId } from './handlers/init-producer-id.ts';
 import { joinGroup } from './handlers/join-group.ts';
 import { leaveGroup } from './handlers/leave-group.ts';
+import { listGroups } from './handlers/list-groups.ts';
 import { listOffsets } from './handlers/list-offsets.ts';
 import { metadata } from './handlers/metadata.ts';
 import { offsetCommit } from './handlers/offset-commit.ts';
+import { offsetDelete } from './handlers/offset-delete.ts';
 import { offsetFetch } from './handlers/offset-fetch.ts';
 import { produce } from './handlers/produce.ts';
 import { legacyProduce } from './handlers/produce-legacy.ts';
@@ -32,9 +36,13 @@ export const APIS: readonly Api[] = [
   heartbeat,
   leaveGroup,
   syncGroup,
+  describeGroups,
+  listGroups,
   apiVersions,
   createTopics,
   deleteTopics,
   initProducerId,
+  deleteGroups,
+  offsetDelete,
   describeCluster,
 ];

@@ -34,8 +34,21 @@ const CLUSTER_OPERATIONS: readonly AclOperation[] = [
   { code: 12, operation: 'write' },
 ];
 
+const GROUP_OPERATIONS: readonly AclOperation[] = [
+  { code: 3, operation: 'read' },
+  { code: 6, operation: 'delete' },
+  { code: 8, operation: 'describe' },
+  // DescribeConfigs and AlterConfigs, as of topics.
+  { code: 10, operation: 'describe' },
+  { code: 11, operation: 'alter' },
+];
+
 export function topicOperations(call: Call, topic: string): number {
   return bitsOf(call, TOPIC_OPERATIONS, 'topic', topic);
+}
+
+export function groupOperations(call: Call, groupId: string): number {
+  return bitsOf(call, GROUP_OPERATIONS, 'group', groupId);
 }
 
 export function clusterOperations(call: Call): number {

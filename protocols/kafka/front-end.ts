@@ -7,6 +7,7 @@ import { ApiIndex } from './api-index.ts';
 import { APIS } from './apis.ts';
 import { Connection } from './connection.ts';
 import { ConnectionMemory } from './connection-memory.ts';
+import { GroupAdministration } from './groups/administration.ts';
 import { GroupCoordinator } from './groups/coordinator.ts';
 import { groupDirectory } from './groups/directory.ts';
 import { GroupOffsets } from './groups/offsets.ts';
@@ -27,6 +28,7 @@ export async function createKafkaFrontEnd(hub: Hub, options: KafkaOptions = {}):
     settings,
     groups,
     offsets,
+    groupAdministration: new GroupAdministration(groups),
     apis: APIS,
     encoder: new BatchEncoder(),
     cursor: hub.cursor(),

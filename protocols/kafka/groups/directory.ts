@@ -1,23 +1,11 @@
-// What the admin API sees of groups. Assignments are the consumer protocol's bytes, which any client may have
-// written: they are read defensively, and what does not decode is shown as nothing.
+// What the admin API sees of groups. An assignment that does not decode is shown as nothing.
 
 import type { GroupDirectory, GroupMemberView, GroupOffset, GroupView } from '../../port.ts';
-import { WireError } from '../wire/errors.ts';
-import { array, bytes, int32, string } from '../wire/fields.ts';
-import { message } from '../wire/message.ts';
-import { WireReader } from '../wire/reader.ts';
+import { decodeAssignment } from './consumer-protocol.ts';
 import type { Group } from './group.ts';
 import type { GroupStore } from './group-store.ts';
+import { CONSUMER_PROTOCOL_TYPE } from './group-types.ts';
 import type { GroupOffsets } from './offsets.ts';
-
-const ConsumerAssignment = message(
-  'ConsumerProtocolAssignment',
-  { versions: [0, 3] },
-  {
-    assignedPartitions: array({ topic: string(), partitions: array(int32()) }),
-    userData: bytes({ nullable: '0+', default: null }),
-  },
-);
 
 export function groupDirectory(store: GroupStore, offsets: GroupOffsets): GroupDirectory {
   return {
@@ -52,20 +40,8 @@ function viewOf(group: Group): GroupView {
         groupInstanceId,
         clientId,
         clientHost: clientHost.replace(/^\//, ''),
-        assignment: group.protocolType === 'consumer' ? assignedPartitions(assignment) : [],
+        assignment: group.protocolType === CONSUMER_PROTOCOL_TYPE ? (decodeAssignment(assignment) ?? []) : [],
       }),
     ),
   };
-}
-
-/** An int16 version, then the assignment; versions beyond the known ones only add fields at the end. */
-function assignedPartitions(assignment: Buffer): GroupMemberView['assignment'] {
-  try {
-    const reader = new WireReader(assignment);
-    const version = Math.min(ConsumerAssignment.versionMax, Math.max(0, reader.int16()));
-    return ConsumerAssignment.read(reader, version).assignedPartitions;
-  } catch (error) {
-    if (error instanceof WireError) return [];
-    throw error;
-  }
 }

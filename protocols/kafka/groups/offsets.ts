@@ -18,6 +18,14 @@ export interface OffsetSettings {
   readonly retentionCheckMs: number;
 }
 
+/** First version of OffsetCommit that members of the consumer protocol speak (KIP-848). */
+export const EPOCH_VERSION_MIN = 9;
+
+export interface CommitClaim extends MemberClaim {
+  /** Of OffsetCommit. */
+  readonly version: number;
+}
+
 export interface CommitItem {
   readonly topic: string;
   readonly partition: number;
@@ -49,13 +57,16 @@ export class GroupOffsets {
   }
 
   /** One code per item, in order; what is refused does not keep the rest from being committed. */
-  async commit(groupId: string, claim: MemberClaim, items: readonly CommitItem[]): Promise<ErrorCode[]> {
+  async commit(groupId: string, claim: CommitClaim, items: readonly CommitItem[]): Promise<ErrorCode[]> {
     const all = (code: ErrorCode): ErrorCode[] => items.map(() => code);
     const availability = this.#coordinator.availability(groupId);
     if (availability !== ERROR_CODES.NONE) return all(availability);
     const known = this.#coordinator.store.get(groupId);
     // A group that does not exist has no generation; without one, whoever commits manages its own partitions.
-    if (known === undefined && claim.generation >= 0) return all(ERROR_CODES.ILLEGAL_GENERATION);
+    if (known === undefined && claim.generation >= 0)
+      return all(
+        claim.version >= EPOCH_VERSION_MIN ? ERROR_CODES.GROUP_ID_NOT_FOUND : ERROR_CODES.ILLEGAL_GENERATION,
+      );
     const entry = known ?? this.#coordinator.create(groupId);
     if (entry === undefined) return all(ERROR_CODES.POLICY_VIOLATION);
     const fault = this.#coordinator.act(entry, (group, turn) => checkCommit(group, claim, turn));

@@ -1,4 +1,5 @@
-// FindCoordinator (key 10), versions 0–4; many keys at once from version 4 (KIP-699).
+// FindCoordinator (key 10), versions 0–6; many keys at once from version 4 (KIP-699). Versions 5 and 6 add an error of
+// transactions and share groups.
 // Left out: transaction coordinators, refused with a message, and share groups.
 
 import { allows, type Call, defineApi } from '../api.ts';
@@ -16,7 +17,7 @@ export const findCoordinator = defineApi({
   key: 10,
   name: 'FindCoordinator',
   min: 0,
-  max: 4,
+  max: 6,
   request: FindCoordinatorRequest,
   response: FindCoordinatorResponse,
   handle: handleFindCoordinator,

@@ -1,5 +1,6 @@
-// OffsetCommit (key 8), versions 2–8. Answered when the offsets are on disk and applied; a partition's error is its
-// own. Metadata is kept to 4,096 bytes, the leader epoch from version 6 (KIP-320).
+// OffsetCommit (key 8), versions 2–9. Answered when the offsets are on disk and applied; a partition's error is its
+// own. Metadata is kept to 4,096 bytes, the leader epoch from version 6 (KIP-320). From version 9 members of the
+// consumer protocol commit by their epoch (KIP-848), and a generation of a group that does not exist is 69.
 // Left out: `retentionTimeMs` of versions 2–4; offsets live by the hub's setting, as in Kafka since 2.1 (KIP-211).
 
 import { allows, type Call, defineApi } from '../api.ts';
@@ -11,7 +12,7 @@ export const offsetCommit = defineApi({
   key: 8,
   name: 'OffsetCommit',
   min: 2,
-  max: 8,
+  max: 9,
   request: OffsetCommitRequest,
   response: OffsetCommitResponse,
   handle: handleOffsetCommit,
@@ -24,7 +25,8 @@ async function handleOffsetCommit(request: OffsetCommitRequest, call: Call): Pro
   const refusedTopics = new Set(
     request.topics.map(({ name }) => name).filter((name) => !allows(call, 'read', 'topic', name)),
   );
-  const claim = { memberId, groupInstanceId, generation: request.generationIdOrMemberEpoch };
+  const generation = request.generationIdOrMemberEpoch;
+  const claim = { memberId, groupInstanceId, generation, version: call.version };
   const items = request.topics
     .filter(({ name }) => !refusedTopics.has(name))
     .flatMap(({ name, partitions }) => partitions.map((partition) => itemOf(name, partition)));

@@ -1,5 +1,6 @@
-// OffsetFetch (key 9), versions 1–8. A list of topics, or null for all that have a committed offset (from
-// version 2); several groups at once from version 8 (KIP-709). Nothing committed → offset −1, no error.
+// OffsetFetch (key 9), versions 1–9. A list of topics, or null for all that have a committed offset (from
+// version 2); several groups at once from version 8 (KIP-709), with the member's id and epoch, which must be
+// the current ones, from version 9 (KIP-848). Nothing committed → offset −1, no error.
 // Left out: `requireStable` (there are no transactions whose offsets could be pending).
 
 import { allows, type Call, defineApi } from '../api.ts';
@@ -23,7 +24,7 @@ export const offsetFetch = defineApi({
   key: 9,
   name: 'OffsetFetch',
   min: 1,
-  max: 8,
+  max: 9,
   request: OffsetFetchRequest,
   response: OffsetFetchResponse,
   handle: handleOffsetFetch,

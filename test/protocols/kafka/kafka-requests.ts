@@ -1,18 +1,24 @@
 // The messages of every API under its name, and requests about one partition in a line.
 
 import * as apiVersions from '../../../protocols/kafka/messages/api-versions.ts';
+import * as consumerGroupDescribe from '../../../protocols/kafka/messages/consumer-group-describe.ts';
+import * as consumerGroupHeartbeat from '../../../protocols/kafka/messages/consumer-group-heartbeat.ts';
 import * as createTopics from '../../../protocols/kafka/messages/create-topics.ts';
+import * as deleteGroups from '../../../protocols/kafka/messages/delete-groups.ts';
 import * as deleteTopics from '../../../protocols/kafka/messages/delete-topics.ts';
 import * as describeCluster from '../../../protocols/kafka/messages/describe-cluster.ts';
+import * as describeGroups from '../../../protocols/kafka/messages/describe-groups.ts';
 import * as fetch from '../../../protocols/kafka/messages/fetch.ts';
 import * as findCoordinator from '../../../protocols/kafka/messages/find-coordinator.ts';
 import * as heartbeat from '../../../protocols/kafka/messages/heartbeat.ts';
 import * as initProducerId from '../../../protocols/kafka/messages/init-producer-id.ts';
 import * as joinGroup from '../../../protocols/kafka/messages/join-group.ts';
 import * as leaveGroup from '../../../protocols/kafka/messages/leave-group.ts';
+import * as listGroups from '../../../protocols/kafka/messages/list-groups.ts';
 import * as listOffsets from '../../../protocols/kafka/messages/list-offsets.ts';
 import * as metadata from '../../../protocols/kafka/messages/metadata.ts';
 import * as offsetCommit from '../../../protocols/kafka/messages/offset-commit.ts';
+import * as offsetDelete from '../../../protocols/kafka/messages/offset-delete.ts';
 import * as offsetFetch from '../../../protocols/kafka/messages/offset-fetch.ts';
 import * as produce from '../../../protocols/kafka/messages/produce.ts';
 import * as syncGroup from '../../../protocols/kafka/messages/sync-group.ts';
@@ -86,6 +92,32 @@ export const api = {
     key: 22,
     request: initProducerId.InitProducerIdRequest,
     response: initProducerId.InitProducerIdResponse,
+  },
+  deleteGroups: {
+    key: 42,
+    request: deleteGroups.DeleteGroupsRequest,
+    response: deleteGroups.DeleteGroupsResponse,
+  },
+  describeGroups: {
+    key: 15,
+    request: describeGroups.DescribeGroupsRequest,
+    response: describeGroups.DescribeGroupsResponse,
+  },
+  listGroups: { key: 16, request: listGroups.ListGroupsRequest, response: listGroups.ListGroupsResponse },
+  offsetDelete: {
+    key: 47,
+    request: offsetDelete.OffsetDeleteRequest,
+    response: offsetDelete.OffsetDeleteResponse,
+  },
+  consumerGroupHeartbeat: {
+    key: 68,
+    request: consumerGroupHeartbeat.ConsumerGroupHeartbeatRequest,
+    response: consumerGroupHeartbeat.ConsumerGroupHeartbeatResponse,
+  },
+  consumerGroupDescribe: {
+    key: 69,
+    request: consumerGroupDescribe.ConsumerGroupDescribeRequest,
+    response: consumerGroupDescribe.ConsumerGroupDescribeResponse,
   },
   describeCluster: {
     key: 60,

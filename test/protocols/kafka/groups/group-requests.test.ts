@@ -6,14 +6,9 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ERROR_CODES } from '../../../../protocols/kafka/error-codes.ts';
 import { FaultyFileSystem } from '../../../src/hub/hub-fixture.ts';
-import {
-  type KafkaSocket,
-  openKafka,
-  openTestKafka,
-  SkippingClock,
-  type TestKafka,
-} from '../kafka-fixture.ts';
+import { openKafka, openTestKafka, SkippingClock, type TestKafka } from '../kafka-fixture.ts';
 import { api } from '../kafka-requests.ts';
+import { commit, committed, joinOf, stableMember } from './group-client.ts';
 
 let kafka: TestKafka;
 let groupNumber = 0;
@@ -24,62 +19,6 @@ beforeAll(async () => {
 afterAll(() => kafka.close());
 
 const newGroup = (): string => `group-${groupNumber++}`;
-
-function joinOf(groupId: string, memberId = '', more: object = {}) {
-  return {
-    ...{ groupId, memberId, sessionTimeoutMs: 10_000, rebalanceTimeoutMs: 10_000, protocolType: 'consumer' },
-    protocols: [{ name: 'range', metadata: Buffer.from('topics') }],
-    ...more,
-  };
-}
-
-/** A group of one stable member, assigned `assignment`. */
-async function stableMember(client: KafkaSocket, groupId: string, more: object = {}, assignment = 'mine') {
-  const first = await client.ask(api.joinGroup, 5, joinOf(groupId, '', more));
-  const joined =
-    first.errorCode === ERROR_CODES.MEMBER_ID_REQUIRED
-      ? await client.ask(api.joinGroup, 5, joinOf(groupId, first.memberId, more))
-      : first;
-  const { memberId, generationId } = joined;
-  const assignments = [{ memberId, assignment: Buffer.from(assignment) }];
-  const synced = await client.ask(api.syncGroup, 3, { groupId, memberId, generationId, assignments });
-  expect(synced).toMatchObject({ errorCode: 0, assignment: Buffer.from(assignment) });
-  return { groupId, memberId, generationId };
-}
-
-interface CommitOptions {
-  readonly generation?: number;
-  readonly memberId?: string;
-  readonly topic?: string;
-  readonly partition?: number;
-  readonly metadata?: string | null;
-  readonly version?: number;
-}
-
-async function commit(client: KafkaSocket, groupId: string, offset: number, options: CommitOptions = {}) {
-  const { generation = -1, memberId = '', topic = 't', partition = 0, metadata = '', version = 6 } = options;
-  const partitions = [
-    {
-      partitionIndex: partition,
-      committedOffset: offset,
-      committedLeaderEpoch: 3,
-      committedMetadata: metadata,
-    },
-  ];
-  const topics = [
-    version >= 6
-      ? { name: topic, partitions }
-      : { name: topic, partitions: partitions.map(({ committedLeaderEpoch: _epoch, ...rest }) => rest) },
-  ];
-  const request = { groupId, generationIdOrMemberEpoch: generation, memberId, topics };
-  return (await client.ask(api.offsetCommit, version, request)).topics[0]!.partitions[0]!.errorCode;
-}
-
-async function committed(client: KafkaSocket, groupId: string, partition = 0) {
-  const topics = [{ name: 't', partitionIndexes: [partition] }];
-  const answer = await client.ask(api.offsetFetch, 5, { groupId, topics });
-  return answer.topics[0]!.partitions[0]!;
-}
 
 describe('membership', () => {
   test('a member joins, is assigned, beats and leaves', async () => {

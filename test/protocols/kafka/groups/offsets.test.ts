@@ -9,7 +9,7 @@ import { SkippingClock } from '../kafka-fixture.ts';
 
 const TOPIC_ID = '00000000-0000-0000-0000-000000000001';
 const DAY_MS = 86_400_000;
-const NOBODY = { memberId: '', groupInstanceId: null, generation: -1 };
+const NOBODY = { memberId: '', groupInstanceId: null, generation: -1, version: 8 };
 const FIRST_JOIN = {
   ...{
     memberId: '',

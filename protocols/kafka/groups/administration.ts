@@ -1,0 +1,112 @@
+// What administrators ask of groups: the list, one group described, groups and offsets deleted. A group is deleted
+// by tombstones of its offsets and of itself, in one batch; who joins while that is written has joined a new group.
+
+import type { StateRecord } from '../../port.ts';
+import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
+import { decodeSubscription } from './consumer-protocol.ts';
+import type { GroupCoordinator } from './coordinator.ts';
+import { type Group, metadataOf } from './group.ts';
+import type { GroupEntry } from './group-store.ts';
+import { CLASSIC_STATE_NAMES, CONSUMER_PROTOCOL_TYPE, type GroupType } from './group-types.ts';
+import { encodeGroup, encodeOffset } from './state-records.ts';
+
+export interface ListedGroup {
+  readonly groupId: string;
+  readonly protocolType: string;
+  readonly groupState: string;
+  readonly groupType: GroupType;
+}
+
+export function listedGroup({ group }: GroupEntry): ListedGroup {
+  return {
+    groupId: group.groupId,
+    protocolType: group.protocolType ?? '',
+    groupState: CLASSIC_STATE_NAMES[group.state],
+    groupType: 'classic',
+  };
+}
+
+export interface PartitionToDelete {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+export class GroupAdministration {
+  readonly #coordinator: GroupCoordinator;
+
+  constructor(coordinator: GroupCoordinator) {
+    this.#coordinator = coordinator;
+  }
+
+  /** 69 when there is no such group, 68 when it has members, else what the log says. */
+  async deleteGroup(groupId: string): Promise<ErrorCode> {
+    const availability = this.#coordinator.availability(groupId);
+    if (availability !== ERROR_CODES.NONE) return availability;
+    const entry = this.#coordinator.store.get(groupId);
+    if (entry === undefined || entry.group.state === 'dead') return ERROR_CODES.GROUP_ID_NOT_FOUND;
+    if (hasMembers(entry)) return ERROR_CODES.NON_EMPTY_GROUP;
+    const records: StateRecord[] = offsetTombstones(entry);
+    if (entry.group.isRecorded) records.push(encodeGroup(groupId, null));
+    // Nothing of it is written: what there is is somebody's pending id, or a record on its way.
+    if (records.length === 0) return ERROR_CODES.NONE;
+    return this.#write(entry, records);
+  }
+
+  /**
+   * Deletes offsets: a code for the request, or one per partition in order. What a member of the group is
+   * subscribed to stays (86, KIP-496).
+   */
+  async deleteOffsets(
+    groupId: string,
+    partitions: readonly PartitionToDelete[],
+  ): Promise<ErrorCode | ErrorCode[]> {
+    const availability = this.#coordinator.availability(groupId);
+    if (availability !== ERROR_CODES.NONE) return availability;
+    const entry = this.#coordinator.store.get(groupId);
+    if (entry === undefined || entry.group.state === 'dead') return ERROR_CODES.GROUP_ID_NOT_FOUND;
+    const { group, offsets } = entry;
+    // What members of another protocol type read is not for us to know.
+    if (group.state !== 'empty' && group.protocolType !== CONSUMER_PROTOCOL_TYPE)
+      return ERROR_CODES.NON_EMPTY_GROUP;
+    const isSubscribed = subscriptionOf(group);
+    const codes = partitions.map(({ topic }) =>
+      isSubscribed(topic) ? ERROR_CODES.GROUP_SUBSCRIBED_TO_TOPIC : ERROR_CODES.NONE,
+    );
+    const records = partitions
+      .filter(({ topic, partition }) => !isSubscribed(topic) && offsets.get(topic)?.has(partition))
+      .map((place) => encodeOffset({ groupId, ...place }, null));
+    if (records.length === 0) return codes;
+    const written = await this.#write(entry, records);
+    return codes.map((code) => (code === ERROR_CODES.NONE ? written : code));
+  }
+
+  async #write(entry: GroupEntry, records: readonly StateRecord[]): Promise<ErrorCode> {
+    const written = await this.#coordinator.store.write(entry, records);
+    this.#coordinator.forgetIfUnused(entry);
+    return written;
+  }
+}
+
+function hasMembers({ group }: GroupEntry): boolean {
+  return group.state !== 'empty';
+}
+
+function offsetTombstones({ group, offsets }: GroupEntry): StateRecord[] {
+  const { groupId } = group;
+  return [...offsets].flatMap(([topic, partitions]) =>
+    [...partitions.keys()].map((partition) => encodeOffset({ groupId, topic, partition }, null)),
+  );
+}
+
+/** Members whose subscription cannot be read may be subscribed to anything. */
+function subscriptionOf(group: Group): (topic: string) => boolean {
+  const topics = new Set<string>();
+  for (const member of group.members.values()) {
+    // Between two rounds there is no chosen protocol: any of a member's says what it wants.
+    const metadata = member.protocols.map(({ name }) => metadataOf(member, group.protocolName ?? name));
+    const read = metadata.map(decodeSubscription);
+    if (read.length === 0 || read.includes(undefined)) return () => true;
+    for (const subscription of read) for (const topic of subscription?.topics ?? []) topics.add(topic);
+  }
+  return (topic) => topics.has(topic);
+}
