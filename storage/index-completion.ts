@@ -22,12 +22,39 @@ export class IndexCompletion {
     this.#index = index;
   }
 
-  /** First and largest timestamp of a segment, from wherever they are to be had. @throws StorageError corrupt, io */
+  /** Times of a segment, from wherever they are to be had. @throws StorageError corrupt, io */
   async timesOf(segment: Segment): Promise<SegmentTimes | undefined> {
+    return (await this.knownTimes(segment)) ?? this.complete(segment);
+  }
+
+  /** The same without looking into the segment: undefined when its index is not complete. */
+  async knownTimes(segment: Segment): Promise<SegmentTimes | undefined> {
     if (segment.index !== undefined) return segment.index.times;
     segment.times ??= await this.#index.times(segment);
-    segment.times ??= await this.complete(segment);
     return segment.times;
+  }
+
+  /** Of a closed segment. */
+  async changeTimes(segment: Segment, times: SegmentTimes): Promise<void> {
+    segment.times = times;
+    await this.#running.get(segment)?.catch(() => {});
+    if (!segment.gone) await this.#index.storeTimes(segment, times);
+  }
+
+  /** The entries of a segment that was appended to and is closed now go to the database, and then from memory. */
+  closeSegment(segment: Segment): Promise<void> {
+    const { index } = segment;
+    const times = index?.times;
+    if (index === undefined || times === undefined) return Promise.resolve();
+    const storing = this.#store(segment, index, times).finally(() => this.#running.delete(segment));
+    this.#running.set(segment, storing);
+    return storing.then(() => {});
+  }
+
+  /** The segment is gone: drops its entries. */
+  async forget(segment: Segment): Promise<void> {
+    await this.#running.get(segment)?.catch(() => {});
+    await this.#index.dropSegment(segment);
   }
 
   /** @throws StorageError corrupt, io */
@@ -45,6 +72,13 @@ export class IndexCompletion {
     return running;
   }
 
+  /** A reader found an entry that is wrong, or none where there should be. */
+  async mend(segment: Segment, wrong: boolean): Promise<void> {
+    if (segment.index !== undefined || segment.gone) return;
+    if (wrong) this.#parts.log.warn('log.index-wrong', { segment: segment.path });
+    await (wrong ? this.rebuild(segment) : this.complete(segment));
+  }
+
   /** Drops the segment's entries first: one of them is wrong. */
   async rebuild(segment: Segment): Promise<SegmentTimes> {
     segment.times = undefined;
@@ -57,13 +91,22 @@ export class IndexCompletion {
     await Promise.allSettled(this.#running.values());
   }
 
+  async #store(segment: Segment, index: SegmentIndex, times: SegmentTimes): Promise<SegmentTimes> {
+    await this.#index.store(segment, index, segment.endOffset, true);
+    await this.#index.storeTimes(segment, times);
+    segment.times = times;
+    segment.index = undefined;
+    return times;
+  }
+
   async #complete(segment: Segment, file: OpenFile): Promise<SegmentTimes> {
     const stored = await this.#index.times(segment);
     if (stored !== undefined) return stored;
     const last = await this.#index.last(segment);
     const from = last !== undefined && (await leadsToBatch(segment, file, last)) ? last : undefined;
     if (last !== undefined && from === undefined) await this.#index.dropSegment(segment);
-    const index = new SegmentIndex(this.#parts.indexIntervalBytes, from);
+    const { mtimeMs } = await this.#parts.fileSystem.stat(segment.path);
+    const index = new SegmentIndex(this.#parts.indexIntervalBytes, mtimeMs, from);
     if (from !== undefined) await this.#scan(segment, file, new BatchScan(0, from.position), index, true);
     await this.#scan(segment, file, new BatchScan(from?.position ?? 0, segment.flushedBytes), index, false);
     await this.#index.store(segment, index, segment.endOffset, true);

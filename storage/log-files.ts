@@ -1,5 +1,5 @@
-// Writes the small files beside a log's segments when it is their time: the manifest on open and close, checkpoints as
-// the log grows, leader epochs when one begins. What says the same as before is not written again, so that a log which
+// Writes the small files beside a log's segments when it is their time: the manifest on open and close and when the
+// log's start moves, checkpoints as the log grows, leader epochs when one begins. What says the same as before is not written again, so that a log which
 // is only read, or not used at all, costs nothing to close.
 import type { BackgroundWork } from './background-work.ts';
 import { epochStarts, writeLeaderEpochs } from './leader-epochs.ts';
@@ -13,28 +13,50 @@ export class LogFiles {
   readonly #parts: StoreParts;
   readonly #directory: string;
   readonly #background: BackgroundWork;
-  /** What is on disk, as far as known. */
+  readonly #manifestNow: () => Manifest;
+  /** What is on disk, as far as known, and whether it is there for good. */
   #manifest: Manifest | undefined;
+  #manifestDurable = false;
+  #manifestWriting: Promise<unknown> | undefined;
   #checkpointAtEnd: boolean;
   /** Flushed since the last checkpoint. */
   #uncheckedBytes = 0;
   #checkpointing = false;
   #closing = false;
 
-  constructor(parts: StoreParts, directory: string, background: BackgroundWork, recovered: RecoveredLog) {
+  constructor(
+    parts: StoreParts,
+    directory: string,
+    background: BackgroundWork,
+    recovered: RecoveredLog,
+    manifestNow: () => Manifest,
+  ) {
     this.#parts = parts;
     this.#directory = directory;
     this.#background = background;
+    this.#manifestNow = manifestNow;
     this.#manifest = recovered.manifest;
     this.#checkpointAtEnd = recovered.checkpointAtEnd;
   }
 
   /** The log is open. */
-  opened(manifest: Manifest): void {
+  opened(): void {
     const writing = this.#parts.smallWrites.pass(async () => {
-      if (!this.#closing) await this.#writeManifest(manifest, 'durable');
+      if (!this.#closing) await this.#writeManifest('durable');
     });
     this.#background.add('writing the manifest', writing);
+  }
+
+  /** Whether the log's start has moved and the manifest does not say so. */
+  get isStartBehind(): boolean {
+    return (this.#manifest?.logStartOffset ?? 0) < this.#manifestNow().logStartOffset;
+  }
+
+  /** The log's start has moved, or had before: durable when it resolves. */
+  async startMoved(): Promise<void> {
+    const known = this.#manifest;
+    const isKnown = this.#manifestDurable && known?.logStartOffset === this.#manifestNow().logStartOffset;
+    if (!isKnown) await this.#writeManifest('durable');
   }
 
   /** A segment has got its file. */
@@ -64,23 +86,38 @@ export class LogFiles {
    * The log closes whole: after it nothing is left to scan. Nothing else of this log is under way. Thousands close at
    * once when the store does, and what they lose if the power fails in this moment is a scan.
    */
-  async close(manifest: Manifest, checkpoint: RecoveryCheckpoint | undefined): Promise<void> {
+  async close(checkpoint: RecoveryCheckpoint | undefined): Promise<void> {
     this.#closing = true;
     await this.#background.settled();
     if (checkpoint !== undefined && !this.#checkpointAtEnd) {
       await writeCheckpoint(this.#parts.fileSystem, this.#directory, checkpoint, 'helpful');
     }
-    await this.#writeManifest(manifest, 'whole');
+    await this.#writeManifest('whole');
   }
 
-  async #writeManifest(manifest: Manifest, durability: Durability): Promise<void> {
-    const known = this.#manifest;
-    const same =
-      known?.leaderEpoch === manifest.leaderEpoch &&
-      known.highWatermark === manifest.highWatermark &&
-      known.logStartOffset === manifest.logStartOffset;
-    if (same) return;
-    await writeManifest(this.#parts.fileSystem, this.#directory, manifest, durability);
-    this.#manifest = manifest;
+  /** Says what holds when its turn comes: one file is written at a time. */
+  async #writeManifest(durability: Durability): Promise<void> {
+    while (this.#manifestWriting !== undefined) await this.#manifestWriting;
+    const manifest = this.#manifestNow();
+    const isDurable = durability === 'durable';
+    if (isSame(manifest, this.#manifest) && (this.#manifestDurable || !isDurable)) return;
+    const writing = writeManifest(this.#parts.fileSystem, this.#directory, manifest, durability).then(() => {
+      this.#manifest = manifest;
+      this.#manifestDurable = isDurable;
+    });
+    this.#manifestWriting = writing
+      .catch(() => {})
+      .finally(() => {
+        this.#manifestWriting = undefined;
+      });
+    await writing;
   }
+}
+
+function isSame(manifest: Manifest, known: Manifest | undefined): boolean {
+  return (
+    known?.leaderEpoch === manifest.leaderEpoch &&
+    known.highWatermark === manifest.highWatermark &&
+    known.logStartOffset === manifest.logStartOffset
+  );
 }

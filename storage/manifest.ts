@@ -7,7 +7,7 @@ import type { FileSystem } from './file-system.ts';
 import { FORMAT_VERSION } from './frame.ts';
 import { asFields, type Durability, isOffset, readJsonFile, writeJsonFile } from './small-file.ts';
 
-/** Written on open and close. */
+/** Written on open and close, and durably when the log start moves, before files go. */
 export interface Manifest {
   readonly leaderEpoch: number;
   readonly highWatermark: number;
@@ -19,6 +19,8 @@ export interface RecoveryCheckpoint {
   readonly segmentBase: number;
   readonly bytePosition: number;
   readonly logEndOffset: number;
+  /** Whether the log knew of producers; then there is a snapshot of them. Undefined: an earlier version wrote it. */
+  readonly producers?: boolean;
 }
 
 /** Undefined when missing or unreadable. @throws StorageError format when a newer version wrote it */
@@ -54,9 +56,10 @@ export async function readCheckpoint(
 ): Promise<RecoveryCheckpoint | undefined> {
   const fields = asFields(await readJsonFile(fileSystem, join(directory, CHECKPOINT_FILE)));
   if (fields === undefined) return undefined;
-  const { segmentBase, bytePosition, logEndOffset } = fields;
+  const { segmentBase, bytePosition, logEndOffset, producers } = fields;
   if (!isOffset(segmentBase) || !isOffset(bytePosition) || !isOffset(logEndOffset)) return undefined;
-  return { segmentBase, bytePosition, logEndOffset };
+  const checkpoint = { segmentBase, bytePosition, logEndOffset };
+  return typeof producers === 'boolean' ? { ...checkpoint, producers } : checkpoint;
 }
 
 export function writeCheckpoint(

@@ -267,6 +267,7 @@ export class PartitionLog {
   async abandon(): Promise<void> {
     this.#state = 'deleted';
     await this.#committer.idle();
+    await this.#trimmer.settled();
     this.#appender.failed();
     await this.#release();
     await this.#index.dropAll();
@@ -400,6 +401,7 @@ export class PartitionLog {
     this.#state = 'closed';
     await this.#committer.flush();
     await this.#committer.idle();
+    await this.#trimmer.settled();
     try {
       // Once the log has failed its files tell more than this process can: recovery has to look.
       if (this.#failed === undefined) await this.#closeFiles();

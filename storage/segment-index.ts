@@ -6,6 +6,8 @@ import { readInt64, viewOf, writeInt64 } from './frame.ts';
 export interface IndexEntry {
   readonly offset: number;
   readonly position: number;
+  /** Of the next entry; −1 when it is not at hand. */
+  readonly nextPosition: number;
   /** Largest timestamp in the segment before `position`. */
   readonly maxTimestampBeforeMs: number;
 }
@@ -13,6 +15,8 @@ export interface IndexEntry {
 export interface SegmentTimes {
   readonly firstTimestampMs: number;
   readonly maxTimestampMs: number;
+  /** Wall clock of the last append. */
+  readonly appendedAtMs: number;
 }
 
 /** offset above the run's first u32, position u32, largest timestamp before i64. */
@@ -64,9 +68,14 @@ export class IndexRun {
   entryAt(index: number): IndexEntry {
     return {
       offset: this.offsetAt(index),
-      position: this.#view.getUint32(index * ENTRY_BYTES + 4),
+      position: this.#positionAt(index),
+      nextPosition: index + 1 < this.length ? this.#positionAt(index + 1) : -1,
       maxTimestampBeforeMs: this.maxTimestampBeforeAt(index),
     };
+  }
+
+  #positionAt(index: number): number {
+    return this.#view.getUint32(index * ENTRY_BYTES + 4);
   }
 
   /** Last entry for which `goesBefore` holds; it holds for a prefix of the run, the first entry included. */
@@ -91,10 +100,14 @@ export class SegmentIndex {
   #lastPosition: number;
   #firstTimestampMs: number | undefined;
   #maxTimestampMs: number | undefined;
+  #entries = 0;
+  /** Wall clock of the last append; whoever notes batches says it. */
+  appendedAtMs: number;
 
   /** @param from the entry to go on behind, when the database has entries already */
-  constructor(intervalBytes: number, from?: IndexEntry) {
+  constructor(intervalBytes: number, appendedAtMs: number, from?: IndexEntry) {
     this.#intervalBytes = intervalBytes;
+    this.appendedAtMs = appendedAtMs;
     this.#hasEarlier = from !== undefined;
     this.#lastPosition = from?.position ?? 0;
     this.#maxTimestampMs = from?.maxTimestampBeforeMs;
@@ -103,7 +116,16 @@ export class SegmentIndex {
   /** Undefined before the first batch. */
   get times(): SegmentTimes | undefined {
     if (this.#firstTimestampMs === undefined || this.#maxTimestampMs === undefined) return undefined;
-    return { firstTimestampMs: this.#firstTimestampMs, maxTimestampMs: this.#maxTimestampMs };
+    return {
+      firstTimestampMs: this.#firstTimestampMs,
+      maxTimestampMs: this.#maxTimestampMs,
+      appendedAtMs: this.appendedAtMs,
+    };
+  }
+
+  /** What the entries noted here take, in memory and in the database. */
+  get byteLength(): number {
+    return this.#entries * ENTRY_BYTES;
   }
 
   setFirstTimestamp(firstTimestampMs: number): void {
@@ -114,6 +136,7 @@ export class SegmentIndex {
   note(offset: number, position: number, firstTimestampMs: number, maxTimestampMs: number): void {
     if (position - this.#lastPosition >= this.#intervalBytes && this.#maxTimestampMs !== undefined) {
       this.#lastPosition = position;
+      this.#entries++;
       const run = this.#runs.at(-1);
       if (run === undefined || !run.add(offset, position, this.#maxTimestampMs)) {
         const next = new IndexRun(offset, Buffer.alloc(RUN_ENTRIES_MIN * ENTRY_BYTES), 0);

@@ -24,6 +24,12 @@ export class Segment {
   index: SegmentIndex | undefined = undefined;
   /** Known at once while appended to; of a closed segment once its index has been looked at. */
   times: SegmentTimes | undefined = undefined;
+  /**
+   * Monotonic clock of its first and its last append; undefined when an earlier process made it. A segment that takes
+   * the place of others has the latest of their `appendedAt…`, here and in `times`, or its records would age anew.
+   */
+  firstAppendMonotonicMs: number | undefined = undefined;
+  appendedAtMonotonicMs: number | undefined = undefined;
 
   constructor(
     directory: string,

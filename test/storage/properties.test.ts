@@ -144,7 +144,7 @@ describe('the index', () => {
         async (batches, intervalBytes) => {
           const database = new OffsetIndex(new MemoryIndex(), 7);
           const segment = new Segment('/d', 1, 1000);
-          const index = new SegmentIndex(intervalBytes);
+          const index = new SegmentIndex(intervalBytes, 0);
           const entries: { offset: number; position: number; maxTimestampBeforeMs: number }[] = [];
           let [offset, position, lastPosition, max] = [1000, 0, 0, Number.NEGATIVE_INFINITY];
           for (const batch of batches) {
