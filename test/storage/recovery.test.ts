@@ -162,6 +162,23 @@ describe('a process that was killed', () => {
   });
 });
 
+describe('a process that was killed when a flush had failed', () => {
+  it.each(['datasync-fails', 'truncate-fails'] as const)(
+    'leaves bytes that a later flush does not write: they are written again (%s)',
+    async (kind) => {
+      const machine = new Machine();
+      const { partition } = await machine.open();
+      await append(partition, [record('a')]).flushed;
+      machine.files.arm({ kind: 'datasync-fails' }, { kind });
+      expect((await append(partition, [record('b')]).flushed)?.code).toBe('io');
+      machine.files.kill();
+      const seen = valuesOf(await readAll((await machine.open()).partition));
+      machine.files.crash('nothing', Math.random);
+      expect(valuesOf(await readAll((await machine.open()).partition))).toEqual(seen);
+    },
+  );
+});
+
 describe('a clean stop', () => {
   it('leaves nothing to read, however long the log', async () => {
     const machine = new Machine();
