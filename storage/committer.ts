@@ -109,7 +109,9 @@ export class Committer {
   /** The group that commits what ends at `endOffset`; undefined when it is committed. */
   covering(endOffset: number): CommitGroup | undefined {
     if (endOffset <= this.#committedOffset) return undefined;
-    return this.#inFlight !== undefined && endOffset <= this.#inFlight.endOffset ? this.#inFlight : this.#open;
+    return this.#inFlight !== undefined && endOffset <= this.#inFlight.endOffset
+      ? this.#inFlight
+      : this.#open;
   }
 
   setPolicy(policy: FlushPolicy): void {
@@ -237,7 +239,6 @@ export class Committer {
       await this.#datasync();
       if (this.#failure !== undefined) return;
       this.#host.bytesFlushed(this.#dial.takeRanges());
-      this.#toldBytes = this.#writtenBytes;
       this.#host.segmentClosed(previous);
       this.#options.files.drop(previous.path);
     }
