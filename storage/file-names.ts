@@ -17,6 +17,7 @@ export const PRODUCER_SNAPSHOT_FILE = 'producer-state.snapshot';
 
 const CLEANED_SUFFIX = '.cleaned';
 const SEGMENT_NAME = /^([0-9a-f]{8})-([0-9]{20})\.log$/;
+const CUT_NAME = /^([0-9a-f]{8}-[0-9]{20}\.log)\.([0-9]{1,16})\.cut$/;
 
 export interface SegmentName {
   readonly leaderEpoch: number;
@@ -50,6 +51,13 @@ export function isCleanedFileName(name: string): boolean {
 /** Where the bytes are kept that recovery cut from a segment at `position`. */
 export function cutFileName(segmentName: string, position: number): string {
   return `${segmentName}.${position}.cut`;
+}
+
+/** Undefined for every other name. */
+export function parseCutFileName(name: string): (SegmentName & { readonly position: number }) | undefined {
+  const match = CUT_NAME.exec(name);
+  const segment = match === null ? undefined : parseSegmentFileName(match[1]!);
+  return segment === undefined ? undefined : { ...segment, position: Number(match![2]) };
 }
 
 export function topicDirectory(dataDirectory: string, topic: string): string {

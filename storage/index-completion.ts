@@ -51,6 +51,12 @@ export class IndexCompletion {
     return storing.then(() => {});
   }
 
+  /** The segments are gone, as is all below `baseOffset`: drops the entries. */
+  async forgetBelow(segments: readonly Segment[], baseOffset: number): Promise<void> {
+    for (const segment of segments) await this.#running.get(segment)?.catch(() => {});
+    await this.#index.dropBelow(segments, baseOffset);
+  }
+
   /** The segment is gone: drops its entries. */
   async forget(segment: Segment): Promise<void> {
     await this.#running.get(segment)?.catch(() => {});

@@ -63,6 +63,9 @@ export const FILE_READ_BYTES_MAX = 4 * 1024 * 1024;
 /** Recovery and index rebuilding read this much at a time. */
 export const SCAN_BYTES = 1024 * 1024;
 
+/** Batch headers are read by blocks of this: large enough for many small batches, small against a large one. */
+export const HEADER_SCAN_BYTES = 64 * 1024;
+
 /** Behind a damaged batch, the next good one is looked for within this. */
 export const DAMAGE_SEARCH_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -74,6 +77,9 @@ export const UNINDEXED_BYTES_MAX = 1024 * 1024;
 
 /** Room to ask for when a batch begins and nobody knows how large it will be. */
 export const BATCH_ROOM_BYTES = 1024;
+
+/** Files of bytes that recovery cut off which a partition keeps. */
+export const CUT_FILES_MAX = 3;
 
 /** Maintenance passes the turn on after this much work without a wait, so that appends and reads do not stall. */
 export const MAINTENANCE_SLICE_MS = 2;

@@ -148,6 +148,9 @@ export class LogTrimmer {
     }
     if (covered.length === 0) return;
     segments.replace(covered, []);
+    const { completion, background } = this.#log;
+    const baseOffset = segments.at(0)?.baseOffset ?? this.#startOffset;
+    background.add('dropping index entries', completion.forgetBelow(covered, baseOffset));
     for (const segment of covered) {
       await this.#remove(segment);
       if (oneByOne) await this.#parts.fileSystem.syncDirectory(directory);
@@ -155,10 +158,9 @@ export class LogTrimmer {
   }
 
   async #remove(segment: Segment): Promise<void> {
-    const { name, completion, background } = this.#log;
+    const { name } = this.#log;
     const { files, fileSystem, log } = this.#parts;
     files.drop(segment.path);
-    background.add('dropping index entries', completion.forget(segment));
     try {
       await fileSystem.unlink(segment.path);
     } catch (error) {

@@ -134,6 +134,19 @@ export class OffsetIndex {
     this.#cache.drop(segment);
   }
 
+  /** Drops the entries of these segments, and of whatever else the log had below `baseOffset`. */
+  async dropBelow(segments: readonly Segment[], baseOffset: number): Promise<void> {
+    if (baseOffset === 0) return;
+    for (const segment of segments) this.#cache.drop(segment);
+    for (const space of [SPACE_OFFSETS, SPACE_TIMES, SPACE_SUMMARIES]) {
+      await this.#database.clear(
+        indexKey(space, this.#logId, 0, 0, 0),
+        indexKey(space, this.#logId, baseOffset - 1, 0xffffffff, 0xffffffff),
+      );
+    }
+    for (const segment of segments) this.#cache.drop(segment);
+  }
+
   async dropAll(): Promise<void> {
     for (const space of [SPACE_OFFSETS, SPACE_TIMES, SPACE_SUMMARIES]) {
       await this.#database.clear(
