@@ -36,12 +36,13 @@ export async function removeBelowStart(
 /**
  * Keeps the newest few `.cut` files, for whoever wants to know what a crash took, as long as the log reaches back to
  * where they were cut.
+ * @param baseOffset of the oldest segment
  */
 export async function removeOldCuts(
   { fileSystem, log }: StoreParts,
   directory: string,
   names: readonly string[],
-  logStartOffset: number,
+  baseOffset: number,
 ): Promise<void> {
   const cuts = names.flatMap((name) => {
     const cut = parseCutFileName(name);
@@ -51,8 +52,9 @@ export async function removeOldCuts(
   cuts.sort(
     (a, b) => b.leaderEpoch - a.leaderEpoch || b.baseOffset - a.baseOffset || b.position - a.position,
   );
-  for (const [index, { name, baseOffset }] of cuts.entries()) {
-    if (index < CUT_FILES_MAX && baseOffset >= logStartOffset) continue;
+  for (const [index, cut] of cuts.entries()) {
+    if (index < CUT_FILES_MAX && cut.baseOffset >= baseOffset) continue;
+    const { name } = cut;
     try {
       await fileSystem.unlink(join(directory, name));
     } catch (error) {

@@ -55,10 +55,12 @@ export class TestLog implements Log {
 /** Stands still until it is moved. */
 export class TestClock implements Clock {
   #nowMs = 1_764_000_000_000;
+  /** What the wall clock is wrong by. */
+  skewMs = 0;
   #timers: { readonly atMs: number; readonly callback: () => void }[] = [];
 
   now(): number {
-    return this.#nowMs;
+    return this.#nowMs + this.skewMs;
   }
 
   monotonic(): number {
@@ -100,6 +102,10 @@ export class MemoryIndex implements IndexDatabase {
 
   async get(key: Buffer): Promise<Buffer | undefined> {
     return this.#values.get(key.toString('latin1'));
+  }
+
+  async getMany(keys: readonly Buffer[]): Promise<readonly (Buffer | undefined)[]> {
+    return keys.map((key) => this.#values.get(key.toString('latin1')));
   }
 
   async floor(low: Buffer, high: Buffer): Promise<IndexRow | undefined> {
