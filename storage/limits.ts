@@ -24,6 +24,9 @@ export const UNFLUSHED_BYTES_MAX = 512 * 1024 * 1024;
 /** Above it every write is flushed, whatever its log's configuration says, so that the bound before is for the disk. */
 export const UNFLUSHED_BYTES_HIGH = 256 * 1024 * 1024;
 
+/** The file system is asked how much is free so often while something is appended, or refused for lack of room. */
+export const DISK_CHECK_INTERVAL_MS = 1000;
+
 /** What one log leaves unflushed: a flush of so much takes no longer than a commit may. */
 export const UNFLUSHED_LOG_BYTES_MAX = 16 * 1024 * 1024;
 

@@ -14,6 +14,7 @@ import {
   SHARED_BATCH_RECORDS_MAX,
 } from './limits.ts';
 import type { LogConfig } from './log-config.ts';
+import { type ProducerImage, producerImage } from './producer-snapshot.ts';
 import { ProducerStates } from './producer-states.ts';
 import { rollAfterMs } from './retention.ts';
 import { Segment, type SegmentList } from './segment.ts';
@@ -66,6 +67,13 @@ export class LogAppender {
 
   get producers(): ProducerStates | undefined {
     return this.#producers;
+  }
+
+  /** What a snapshot would say now; undefined when there are no producers. */
+  get producerImage(): ProducerImage | undefined {
+    const producers = this.#producers;
+    if (producers === undefined || producers.size === 0) return undefined;
+    return producerImage(producers, this.#options.leaderEpoch, this.#logEndOffset);
   }
 
   get active(): Segment | undefined {
@@ -261,6 +269,7 @@ export class LogAppender {
     const { counters } = this.#parts;
     counters.unflushedBytes += byteLength;
     counters.appendedBytes += byteLength;
+    this.#parts.disk.appended(byteLength);
     counters.appendedRecords += recordCount;
     const group = this.#options.committer.join();
     group.batches++;

@@ -2,7 +2,9 @@
 import { dirname, join } from 'node:path';
 import { BufferPool } from './buffer-pool.ts';
 import { CommitScheduler } from './committer.ts';
+import { Compaction, type CompactionOptions } from './compaction.ts';
 import { identify, type NodeIdentity, prepareDirectory, writeIdentity } from './data-directory.ts';
+import { DiskSpace } from './disk-space.ts';
 import type { Clock, Log, Random } from './environment.ts';
 import { assert, errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
 import { INDEX_DIRECTORY, partitionDirectory } from './file-names.ts';
@@ -46,14 +48,26 @@ export interface LogStoreOptions {
   readonly checkpointBytes?: number;
   /** A flush not done by then fails the partition. Default 30 s. */
   readonly flushTimeoutMs?: number;
+  /** Below it appends are refused before the disk is full. Default 0: there is no reserve. */
+  readonly diskReserveBytes?: number;
+  /** Producers that the logs remember, all together; the longest unused goes first. Default 100,000. */
+  readonly producersMax?: number;
+  /** A producer that wrote nothing for so long is forgotten. Default 1 day. */
+  readonly producerExpirationMs?: number;
   /** From one round of maintenance to the next. Default 5 min; 0 = never by itself. */
   readonly checkIntervalMs?: number;
+  /** Memory for the keys of the log that is being compacted, taken while it is: 24 bytes × 4/3 a key. Default 32 MiB. */
+  readonly compactionMapBytes?: number;
+  /** What compaction reads and writes together, at most; `Infinity` = as fast as it goes. Default 64 MiB. */
+  readonly compactionBytesPerSecond?: number;
 }
 
 const DEFAULT_INDEX_INTERVAL_BYTES = 4 * 1024;
 const DEFAULT_TAIL_CACHE_BYTES = 64 * 1024 * 1024;
 const DEFAULT_CHECKPOINT_BYTES = 64 * 1024 * 1024;
 const DEFAULT_FLUSH_TIMEOUT_MS = 30_000;
+const DEFAULT_COMPACTION_MAP_BYTES = 32 * 1024 * 1024;
+const DEFAULT_COMPACTION_BYTES_PER_SECOND = 64 * 1024 * 1024;
 const DEFAULT_PRODUCERS_MAX = 100_000;
 const DEFAULT_PRODUCER_EXPIRATION_MS = 24 * 3_600_000;
 const DEFAULT_CHECK_INTERVAL_MS = 300_000;
@@ -67,6 +81,8 @@ export interface PartitionOptions {
   /** Raised at each opening; never below what `diskLeaderEpoch` says. */
   readonly leaderEpoch: number;
   readonly config: LogConfig;
+  /** Appends go on down to a quarter of the disk's reserve. Default false. */
+  readonly internal?: boolean;
 }
 
 /** @throws StorageError locked, data-directory, format, io */
@@ -86,9 +102,24 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
     const identity = await identify(fileSystem, directory, options.nodeId, options.random);
     const topics = new TopicDirectories(fileSystem, directory, log);
     await topics.open();
-    const checkIntervalMs = options.checkIntervalMs ?? DEFAULT_CHECK_INTERVAL_MS;
-    return new LogStore(directory, identity, topics, checkIntervalMs, {
+    const disk = new DiskSpace({
       fileSystem,
+      directory,
+      clock: options.clock,
+      log,
+      reserveBytes: options.diskReserveBytes ?? 0,
+      unwrittenBytes: () => counters.unflushedBytes,
+    });
+    await disk.open();
+    const upkeep = {
+      checkIntervalMs: options.checkIntervalMs ?? DEFAULT_CHECK_INTERVAL_MS,
+      random: options.random,
+      mapBytes: options.compactionMapBytes ?? DEFAULT_COMPACTION_MAP_BYTES,
+      bytesPerSecond: options.compactionBytesPerSecond ?? DEFAULT_COMPACTION_BYTES_PER_SECOND,
+    };
+    return new LogStore(directory, identity, topics, upkeep, {
+      fileSystem,
+      disk,
       index,
       indexCache: new IndexCache(INDEX_CACHE_BYTES_MAX),
       files,
@@ -136,25 +167,36 @@ export class LogStore {
     directory: string,
     identity: NodeIdentity,
     topics: TopicDirectories,
-    checkIntervalMs: number,
+    upkeep: CompactionOptions & { readonly checkIntervalMs: number },
     parts: StoreParts,
   ) {
     this.#directory = directory;
     this.identity = identity;
     this.#topics = topics;
     this.#parts = parts;
+    const compaction = new Compaction(parts, upkeep);
     this.#maintenance = new Maintenance({
       clock: parts.clock,
       log: parts.log,
-      checkIntervalMs,
+      checkIntervalMs: upkeep.checkIntervalMs,
       logs: () => [...this.#logs],
-      compact: async () => {},
+      compact: (logs, stopped) => compaction.run(logs, stopped),
     });
     this.#maintenance.start();
   }
 
   get counters(): Readonly<StoreCounters> {
     return this.#parts.counters;
+  }
+
+  /** Less is free than the reserve: appends are refused until there is more. */
+  get isDiskShort(): boolean {
+    return this.#parts.disk.isShort;
+  }
+
+  /** What is free on the disk; undefined when the file system does not tell. Never rejects. */
+  freeBytes(): Promise<number | undefined> {
+    return this.#parts.disk.measure();
   }
 
   /**
@@ -290,6 +332,7 @@ export class LogStore {
     const closed = await Promise.allSettled(logs.map((log) => log.close()));
     await this.#topics.settled();
     await files.close();
+    this.#parts.disk.close();
     const failed = closed.find((each) => each.status === 'rejected');
     try {
       const clean = failed === undefined && logs.every((log) => log.failed === undefined);
@@ -326,6 +369,9 @@ function newCounters(): StoreCounters {
     appendedBytes: 0,
     unflushedBytes: 0,
     recoveredBytes: 0,
+    compactions: 0,
+    compactedRecords: 0,
+    compactedBytes: 0,
     cutBytes: 0,
     evictedProducers: 0,
     readAheads: 0,

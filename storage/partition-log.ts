@@ -6,6 +6,7 @@ import type { RecordRange } from './batch-cursor.ts';
 import type { BatchOptions, BatchWriter } from './batch-writer.ts';
 import type { Append } from './commit-group.ts';
 import { type CommitHost, Committer } from './committer.ts';
+import type { CompactedLog } from './compacted-log.ts';
 import { assert, StorageError, storageErrorOf } from './errors.ts';
 import type { Flushed } from './flush-dial.ts';
 import { IndexCompletion } from './index-completion.ts';
@@ -18,6 +19,7 @@ import { emptyRange, LogReader } from './log-reader.ts';
 import { LogTrimmer, type TrimmedLog } from './log-trimmer.ts';
 import type { Manifest, RecoveryCheckpoint } from './manifest.ts';
 import { OffsetIndex } from './offset-index.ts';
+import type { ProducerStates } from './producer-states.ts';
 import type { LogFailure, RecoveredLog } from './recovery.ts';
 import { momentOf } from './retention.ts';
 import { type Segment, SegmentList } from './segment.ts';
@@ -31,6 +33,7 @@ export interface PartitionLogOptions {
   readonly logId: number;
   readonly leaderEpoch: number;
   readonly config: LogConfig;
+  readonly internal?: boolean;
   readonly directory: string;
 }
 
@@ -52,6 +55,7 @@ export class PartitionLog {
 
   readonly #parts: StoreParts;
   readonly #directory: string;
+  readonly #isInternal: boolean;
   readonly #segments: SegmentList;
   readonly #tail: PartitionTail;
   readonly #reader: LogReader;
@@ -64,6 +68,8 @@ export class PartitionLog {
   readonly #background: BackgroundWork;
   readonly #files: LogFiles;
   readonly #trimmer: LogTrimmer;
+  /** Made for the first compaction. */
+  #compacted: CompactedLog | undefined;
 
   #flushedOffset: number;
   #highWatermark: number;
@@ -77,6 +83,7 @@ export class PartitionLog {
     this.leaderEpoch = options.leaderEpoch;
     this.#parts = parts;
     this.#directory = options.directory;
+    this.#isInternal = options.internal ?? false;
     this.name = `${options.topic}-${options.partition}`;
     this.#segments = new SegmentList(recovered.segments);
     this.#flushedOffset = recovered.logEndOffset;
@@ -119,8 +126,13 @@ export class PartitionLog {
       committer: this.#committer,
       logEndOffset: recovered.logEndOffset,
       config: withinBounds(options.config),
+      name: this.name,
+      producers: recovered.producers,
     });
-    this.#files = new LogFiles(parts, options.directory, this.#background, recovered, () => this.#manifest);
+    this.#files = new LogFiles(parts, options.directory, this.#background, recovered, {
+      manifest: () => this.#manifest,
+      producers: () => this.#appender.producerImage,
+    });
     this.#trimmer = new LogTrimmer(parts, this.#trimmedLog(), recovered.logStartOffset);
     // What a damaged log had once is in its manifest: it stays as it is.
     if (recovered.corrupt === undefined) this.#files.opened();
@@ -151,6 +163,16 @@ export class PartitionLog {
     return this.#failed;
   }
 
+  /** Those that wrote to the log; undefined when there are none. */
+  get producers(): ProducerStates | undefined {
+    return this.#appender.producers;
+  }
+
+  /** First offset of what is in a transaction that has not ended, or whose end is not seen; `Infinity` when nothing is. */
+  get firstUnstableOffset(): number {
+    return this.#appender.producers?.firstUnstableOffset ?? Number.POSITIVE_INFINITY;
+  }
+
   get byteSize(): number {
     return this.#segments.byteSize;
   }
@@ -165,6 +187,7 @@ export class PartitionLog {
       `high watermark ${offset} is at most the log end ${this.logEndOffset}`,
     );
     this.#highWatermark = offset;
+    this.#appender.producers?.seenUpTo(offset);
   }
 
   /** In effect from the next append, or the next round of maintenance, on. */
@@ -179,8 +202,8 @@ export class PartitionLog {
 
   /**
    * Appends one batch. `fill` runs before `append` returns; what it throws is thrown, and nothing is appended.
-   * @throws StorageError fenced-epoch, unknown-epoch, sticky, busy, corrupt, closed, deleted (before `fill` is called),
-   *   record-too-large
+   * @throws StorageError fenced-epoch, unknown-epoch, sticky, busy, disk-full, corrupt, closed, deleted, fenced-producer,
+   *   sequence-gap, old-duplicate (before `fill` is called), record-too-large
    */
   append(options: BatchOptions, fill: (writer: BatchWriter) => void): Append {
     this.#refuseAppends(options.leaderEpoch);
@@ -290,6 +313,7 @@ export class PartitionLog {
       const code = leaderEpoch < this.leaderEpoch ? 'fenced-epoch' : 'unknown-epoch';
       throw new StorageError(code, `${this.name} has leader epoch ${this.leaderEpoch}, not ${leaderEpoch}`);
     }
+    this.#parts.disk.refuseAppends(this.#isInternal);
     if (this.#parts.counters.unflushedBytes > UNFLUSHED_BYTES_MAX) {
       throw new StorageError('busy', `${UNFLUSHED_BYTES_MAX} bytes wait for the disk`);
     }
@@ -371,6 +395,26 @@ export class PartitionLog {
     return this.#state === 'open' && this.#failed === undefined;
   }
 
+  /** The log as its compaction sees it. */
+  get compacted(): CompactedLog {
+    this.#compacted ??= {
+      name: this.name,
+      directory: this.#directory,
+      leaderEpoch: this.leaderEpoch,
+      segments: this.#segments,
+      tail: this.#tail,
+      completion: this.#completion,
+      background: this.#background,
+      config: () => this.config,
+      isWritable: () => this.#isWritable,
+      stableOffset: () => Math.min(this.#highWatermark, this.#flushedOffset, this.firstUnstableOffset),
+      isClosed: (segment) => this.#appender.isClosed(segment),
+      newestBaseOffsetOf: (producerId) => this.#appender.producers?.newestBaseOffsetOf(producerId) ?? -1,
+      exclusively: (change) => this.#trimmer.exclusively(change),
+    };
+    return this.#compacted;
+  }
+
   #trimmedLog(): TrimmedLog {
     return {
       name: this.name,
@@ -425,6 +469,7 @@ export class PartitionLog {
     await this.#completion.settled();
     await this.#background.settled();
     this.#committer.close();
+    this.#appender.producers?.release();
     this.#tail.release();
     for (const segment of this.#segments) this.#parts.files.drop(segment.path);
   }

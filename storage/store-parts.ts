@@ -1,6 +1,7 @@
 // What every partition of a store shares, and the gate that keeps scans from taking all memory at once.
 import type { BufferPool } from './buffer-pool.ts';
 import type { CommitScheduler } from './committer.ts';
+import type { DiskSpace } from './disk-space.ts';
 import type { Clock, Log } from './environment.ts';
 import type { FileSystem } from './file-system.ts';
 import type { IndexCache } from './index-cache.ts';
@@ -12,6 +13,7 @@ import type { TailCache } from './tail-cache.ts';
 
 export interface StoreParts {
   readonly fileSystem: FileSystem;
+  readonly disk: DiskSpace;
   readonly files: OpenFiles;
   readonly cache: TailCache;
   readonly pool: BufferPool;
@@ -41,6 +43,10 @@ export interface StoreCounters {
   /** Finished bytes that are not on disk yet, of all partitions. */
   unflushedBytes: number;
   recoveredBytes: number;
+  /** Logs compacted, records left out, and what was written of those that stay. */
+  compactions: number;
+  compactedRecords: number;
+  compactedBytes: number;
   cutBytes: number;
   /** Producers forgotten because there were too many. */
   evictedProducers: number;
