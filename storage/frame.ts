@@ -75,6 +75,11 @@ export function batchByteLengthAt(view: DataView, at: number): number {
   return view.getUint32(at + BATCH_BYTE_LENGTH_AT);
 }
 
+/** 0: compaction has left no record of it. */
+export function batchRecordCountAt(view: DataView, at: number): number {
+  return view.getUint32(at + BATCH_RECORD_COUNT_AT);
+}
+
 export function batchMaxTimestampAt(view: DataView, at: number): number {
   return readInt64(view, at + BATCH_MAX_TIMESTAMP_AT);
 }

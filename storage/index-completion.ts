@@ -3,7 +3,13 @@
 import { BatchScan } from './batch-scan.ts';
 import { StorageError, storageErrorOf } from './errors.ts';
 import type { OpenFile } from './file-system.ts';
-import { BATCH_FIRST_TIMESTAMP_AT, batchBaseOffsetAt, batchMaxTimestampAt, readInt64 } from './frame.ts';
+import {
+  BATCH_FIRST_TIMESTAMP_AT,
+  batchBaseOffsetAt,
+  batchMaxTimestampAt,
+  batchRecordCountAt,
+  readInt64,
+} from './frame.ts';
 import type { OffsetIndex } from './offset-index.ts';
 import type { Segment } from './segment.ts';
 import { type IndexEntry, SegmentIndex, type SegmentTimes } from './segment-index.ts';
@@ -15,7 +21,7 @@ const STORE_BYTES = 64 * 1024 * 1024;
 export class IndexCompletion {
   readonly #parts: StoreParts;
   readonly #index: OffsetIndex;
-  readonly #running = new Map<Segment, Promise<SegmentTimes>>();
+  readonly #running = new Map<Segment, Promise<SegmentTimes | undefined>>();
 
   constructor(parts: StoreParts, index: OffsetIndex) {
     this.#parts = parts;
@@ -32,6 +38,14 @@ export class IndexCompletion {
     if (segment.index !== undefined) return segment.index.times;
     segment.times ??= await this.#index.times(segment);
     return segment.times;
+  }
+
+  /** Asks the database about all of them at once; what it knows is in the segments then. */
+  async loadTimes(segments: readonly Segment[]): Promise<void> {
+    const unknown = segments.filter((segment) => segment.index === undefined && segment.times === undefined);
+    if (unknown.length === 0) return;
+    const times = await this.#index.timesOfMany(unknown);
+    for (const [index, segment] of unknown.entries()) segment.times ??= times[index];
   }
 
   /** Of a closed segment. */
@@ -63,12 +77,12 @@ export class IndexCompletion {
     await this.#index.dropSegment(segment);
   }
 
-  /** @throws StorageError corrupt, io */
-  complete(segment: Segment): Promise<SegmentTimes> {
+  /** Undefined when the segment has gone meanwhile. @throws StorageError corrupt, io */
+  complete(segment: Segment): Promise<SegmentTimes | undefined> {
     let running = this.#running.get(segment);
     if (running === undefined) {
       running = this.#parts.scans
-        .pass(() => this.#parts.files.with(segment.path, (file) => this.#complete(segment, file)))
+        .pass(() => this.#completeFile(segment))
         .catch((error: unknown) => {
           throw storageErrorOf(error, `indexing ${segment.path}`);
         })
@@ -86,7 +100,7 @@ export class IndexCompletion {
   }
 
   /** Drops the segment's entries first: one of them is wrong. */
-  async rebuild(segment: Segment): Promise<SegmentTimes> {
+  async rebuild(segment: Segment): Promise<SegmentTimes | undefined> {
     segment.times = undefined;
     await this.#index.dropSegment(segment);
     return this.complete(segment);
@@ -105,7 +119,20 @@ export class IndexCompletion {
     return times;
   }
 
-  async #complete(segment: Segment, file: OpenFile): Promise<SegmentTimes> {
+  async #completeFile(segment: Segment): Promise<SegmentTimes | undefined> {
+    for (;;) {
+      const { path } = segment;
+      try {
+        return await this.#parts.files.with(path, (file) => this.#complete(segment, file));
+      } catch (error) {
+        if (segment.gone) return undefined;
+        // A compacted file is renamed while it is indexed.
+        if (segment.path === path) throw error;
+      }
+    }
+  }
+
+  async #complete(segment: Segment, file: OpenFile): Promise<SegmentTimes | undefined> {
     const stored = await this.#index.times(segment);
     if (stored !== undefined) return stored;
     const last = await this.#index.last(segment);
@@ -115,6 +142,7 @@ export class IndexCompletion {
     const index = new SegmentIndex(this.#parts.indexIntervalBytes, mtimeMs, from);
     if (from !== undefined) await this.#scan(segment, file, new BatchScan(0, from.position), index, true);
     await this.#scan(segment, file, new BatchScan(from?.position ?? 0, segment.flushedBytes), index, false);
+    if (segment.gone) return undefined;
     await this.#index.store(segment, index, segment.endOffset, true);
     const { times } = index;
     if (times === undefined) throw new StorageError('corrupt', `${segment.path} has no batch`);
@@ -136,6 +164,7 @@ export class IndexCompletion {
       const step = scan.step();
       if (step === 'more') {
         await scan.load(file);
+        if (segment.gone) return;
         if (scan.position - storedAt < STORE_BYTES) continue;
         storedAt = scan.position;
         await this.#index.store(segment, index, segment.endOffset, false);
@@ -147,6 +176,10 @@ export class IndexCompletion {
       }
       const { view, at } = scan;
       if (batchBaseOffsetAt(view, at) >= segment.endOffset) return;
+      if (batchRecordCountAt(view, at) === 0) {
+        if (!firstOnly) index.noteEmpty(batchBaseOffsetAt(view, at), scan.position);
+        continue;
+      }
       const firstTimestampMs = readInt64(view, at + BATCH_FIRST_TIMESTAMP_AT);
       if (firstOnly) return index.setFirstTimestamp(firstTimestampMs);
       index.note(batchBaseOffsetAt(view, at), scan.position, firstTimestampMs, batchMaxTimestampAt(view, at));

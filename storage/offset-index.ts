@@ -24,6 +24,9 @@ const KEY_BYTES = 1 + 4 + 8 + 8;
 /** Rows of 32 bytes are from a version that did not know the last append: they are made anew. */
 const SUMMARY_BYTES = 8 + 8 + 8 + 8 + 8;
 
+/** Summaries that are asked for at once: enough that a row costs little, few enough that nobody waits. */
+const SUMMARIES_AT_ONCE = 1000;
+
 /** What the database knows about the segments of one log. */
 export class OffsetIndex {
   readonly #database: IndexDatabase;
@@ -98,17 +101,18 @@ export class OffsetIndex {
 
   /** Times of a closed segment; undefined when its index is not complete. */
   async times(segment: Segment): Promise<SegmentTimes | undefined> {
-    const value = await this.#database.get(this.#key(SPACE_SUMMARIES, segment, 0));
-    if (value === undefined || value.length !== SUMMARY_BYTES) return undefined;
-    const view = viewOf(value);
-    // A summary of other contents than what is there says nothing.
-    if (readInt64(view, 0) !== segment.byteSize || readInt64(view, 8) !== segment.endOffset - 1)
-      return undefined;
-    return {
-      firstTimestampMs: readInt64(view, 16),
-      maxTimestampMs: readInt64(view, 24),
-      appendedAtMs: readInt64(view, 32),
-    };
+    return timesIn(await this.#database.get(this.#key(SPACE_SUMMARIES, segment, 0)), segment);
+  }
+
+  /** The same of many, in their order. */
+  async timesOfMany(segments: readonly Segment[]): Promise<readonly (SegmentTimes | undefined)[]> {
+    const times: (SegmentTimes | undefined)[] = [];
+    for (let start = 0; start < segments.length; start += SUMMARIES_AT_ONCE) {
+      const some = segments.slice(start, start + SUMMARIES_AT_ONCE);
+      const values = await this.#database.getMany(some.map((each) => this.#key(SPACE_SUMMARIES, each, 0)));
+      for (const [index, segment] of some.entries()) times.push(timesIn(values[index], segment));
+    }
+    return times;
   }
 
   /** Says that the entries of a closed segment are complete. */
@@ -183,6 +187,19 @@ export function indexKey(
   view.setUint32(13, high);
   view.setUint32(17, low);
   return bytes;
+}
+
+function timesIn(summary: Buffer | undefined, segment: Segment): SegmentTimes | undefined {
+  if (summary === undefined || summary.length !== SUMMARY_BYTES) return undefined;
+  const view = viewOf(summary);
+  // A summary of other contents than what is there says nothing.
+  if (readInt64(view, 0) !== segment.byteSize || readInt64(view, 8) !== segment.endOffset - 1)
+    return undefined;
+  return {
+    firstTimestampMs: readInt64(view, 16),
+    maxTimestampMs: readInt64(view, 24),
+    appendedAtMs: readInt64(view, 32),
+  };
 }
 
 /** Undefined when the row is none of entries. */

@@ -21,6 +21,8 @@ export interface SegmentTimes {
 
 /** offset above the run's first u32, position u32, largest timestamp before i64. */
 export const ENTRY_BYTES = 4 + 4 + 8;
+/** Older than every record that has a time. */
+const NO_TIMESTAMP = -1;
 const RUN_ENTRIES_MAX = 128;
 const RUN_ENTRIES_MIN = 8;
 /** Runs of a growing segment that stay in memory after they went to the database: 4 MiB of log at 4 KiB an entry. */
@@ -115,9 +117,9 @@ export class SegmentIndex {
 
   /** Undefined before the first batch. */
   get times(): SegmentTimes | undefined {
-    if (this.#firstTimestampMs === undefined || this.#maxTimestampMs === undefined) return undefined;
+    if (this.#maxTimestampMs === undefined) return undefined;
     return {
-      firstTimestampMs: this.#firstTimestampMs,
+      firstTimestampMs: this.#firstTimestampMs ?? NO_TIMESTAMP,
       maxTimestampMs: this.#maxTimestampMs,
       appendedAtMs: this.appendedAtMs,
     };
@@ -132,8 +134,22 @@ export class SegmentIndex {
     this.#firstTimestampMs = firstTimestampMs;
   }
 
+  /** A batch follows that compaction has left no record. */
+  noteEmpty(offset: number, position: number): void {
+    this.#noteAny(offset, position, undefined, NO_TIMESTAMP);
+  }
+
   /** A batch follows: the next one behind the last noted. */
   note(offset: number, position: number, firstTimestampMs: number, maxTimestampMs: number): void {
+    this.#noteAny(offset, position, firstTimestampMs, maxTimestampMs);
+  }
+
+  #noteAny(
+    offset: number,
+    position: number,
+    firstTimestampMs: number | undefined,
+    maxTimestampMs: number,
+  ): void {
     if (position - this.#lastPosition >= this.#intervalBytes && this.#maxTimestampMs !== undefined) {
       this.#lastPosition = position;
       this.#entries++;

@@ -1,6 +1,7 @@
 // Offsets by time. A record's timestamp is whatever its producer said, so times need not rise with offsets: "first"
 // is always first by offset. Segments are chosen by their largest timestamp, the place in a segment by the index, and
-// the record by reading on from there.
+// the record by reading on from there. What it costs does not depend on how many segments there are: the largest
+// timestamp up to each closed segment is in memory, which can be searched by halves.
 import { BatchCursor, type RecordRange } from './batch-cursor.ts';
 import type { IndexCompletion } from './index-completion.ts';
 import type { OffsetIndex } from './offset-index.ts';
@@ -25,6 +26,7 @@ const LOOKUP_READ_BYTES = 64 * 1024;
 
 export class TimeLookup {
   readonly #options: TimeLookupOptions;
+  #maxima: RunningMaxima | undefined;
 
   constructor(options: TimeLookupOptions) {
     this.#options = options;
@@ -32,14 +34,50 @@ export class TimeLookup {
 
   /** First record with timestamp ≥ `timestampMs` from the log start on and below `upTo`. */
   async offsetForTime(timestampMs: number, upTo: number): Promise<TimestampedOffset | undefined> {
+    return this.#untilNothingGoes((all) => this.#offsetForTime(all, timestampMs, upTo));
+  }
+
+  /** First record among those with the largest timestamp (KIP-734). */
+  async offsetOfMaxTimestamp(upTo: number): Promise<TimestampedOffset | undefined> {
+    const maxTimestampMs = await this.#untilNothingGoes((all) => this.#maxTimestamp(all, upTo));
+    return maxTimestampMs === undefined ? undefined : this.offsetForTime(maxTimestampMs, upTo);
+  }
+
+  /** Looks again where segments left the list meanwhile, or their records were deleted. */
+  async #untilNothingGoes<Result>(
+    look: (all: readonly Segment[]) => Promise<Result | 'gone'>,
+  ): Promise<Result> {
+    const { segments, completion } = this.#options;
+    for (;;) {
+      const logStart = this.#options.logStartOffset();
+      const { all } = segments;
+      try {
+        await completion.loadTimes(all);
+        if (segments.all !== all) continue;
+        const result = await look(all);
+        if (result !== 'gone') return result;
+      } catch (error) {
+        if (logStart === this.#options.logStartOffset()) throw error;
+      }
+    }
+  }
+
+  async #offsetForTime(
+    all: readonly Segment[],
+    timestampMs: number,
+    upTo: number,
+  ): Promise<TimestampedOffset | undefined | 'gone'> {
     const { segments, completion } = this.#options;
     const logStart = this.#options.logStartOffset();
-    for (let index = segments.floorIndex(logStart); index < segments.length; index++) {
-      const segment = segments.at(index)!; // index is below the length
+    const first = Math.max(segments.floorIndex(logStart), this.#maximaOf(all).countBelow(timestampMs));
+    for (let index = first; index < all.length; index++) {
+      const segment = all[index]!; // index is below the length
       if (segment.baseOffset >= upTo) return undefined;
-      const times = await completion.timesOf(segment);
+      const times = segment.times ?? (await completion.timesOf(segment));
+      if (segment.gone) return 'gone';
       if (times === undefined || times.maxTimestampMs < timestampMs) continue;
       const entry = await this.#entryBefore(segment, timestampMs);
+      if (segment.gone) return 'gone';
       const from = Math.max(logStart, entry?.offset ?? segment.baseOffset);
       const found = await this.#firstFrom(from, Math.min(upTo, segment.endOffset), timestampMs);
       if (found !== undefined) return found;
@@ -47,21 +85,27 @@ export class TimeLookup {
     return undefined;
   }
 
-  /** First record among those with the largest timestamp (KIP-734). */
-  async offsetOfMaxTimestamp(upTo: number): Promise<TimestampedOffset | undefined> {
+  async #maxTimestamp(all: readonly Segment[], upTo: number): Promise<number | undefined | 'gone'> {
     const { segments, completion } = this.#options;
     const logStart = this.#options.logStartOffset();
     let maxTimestampMs: number | undefined;
-    for (let index = segments.floorIndex(logStart); index < segments.length; index++) {
-      const segment = segments.at(index)!; // index is below the length
+    for (let index = segments.floorIndex(logStart); index < all.length; index++) {
+      const segment = all[index]!; // index is below the length
       if (segment.baseOffset >= upTo) break;
       const whole = segment.baseOffset >= logStart && segment.endOffset <= upTo;
+      const times = whole ? (segment.times ?? (await completion.timesOf(segment))) : undefined;
       const max = whole
-        ? (await completion.timesOf(segment))?.maxTimestampMs
+        ? times?.maxTimestampMs
         : await this.#maxTimestampWithin(segment, Math.max(logStart, segment.baseOffset), upTo);
+      if (segment.gone) return 'gone';
       if (max !== undefined && (maxTimestampMs === undefined || max > maxTimestampMs)) maxTimestampMs = max;
     }
-    return maxTimestampMs === undefined ? undefined : this.offsetForTime(maxTimestampMs, upTo);
+    return maxTimestampMs;
+  }
+
+  #maximaOf(all: readonly Segment[]): RunningMaxima {
+    if (this.#maxima?.segments !== all || this.#maxima.couldBeLonger) this.#maxima = new RunningMaxima(all);
+    return this.#maxima;
   }
 
   /** The last index entry before which everything is older. */
@@ -133,4 +177,45 @@ export class TimeLookup {
     }
     return maxTimestampMs;
   }
+}
+
+/** Of each closed segment from the first on whose times are known: the largest timestamp in it and all before it. */
+class RunningMaxima {
+  readonly segments: readonly Segment[];
+  readonly #maxima: Float64Array;
+
+  constructor(segments: readonly Segment[]) {
+    this.segments = segments;
+    const unknown = segments.findIndex((segment) => !isKnown(segment));
+    this.#maxima = new Float64Array(unknown < 0 ? segments.length : unknown);
+    let max = Number.NEGATIVE_INFINITY;
+    for (let index = 0; index < this.#maxima.length; index++) {
+      max = Math.max(max, segments[index]?.times?.maxTimestampMs ?? max);
+      this.#maxima[index] = max;
+    }
+  }
+
+  /** More is known by now. */
+  get couldBeLonger(): boolean {
+    const next = this.segments[this.#maxima.length];
+    return next !== undefined && isKnown(next);
+  }
+
+  /** How many segments from the first on have nothing as late as `timestampMs`. */
+  countBelow(timestampMs: number): number {
+    let low = 0;
+    let high = this.#maxima.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#maxima[middle]! < timestampMs)
+        low = middle + 1; // middle is below the length
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** Whether its largest timestamp is at hand and will not change. */
+function isKnown({ times, index }: Segment): boolean {
+  return times !== undefined && index === undefined;
 }
