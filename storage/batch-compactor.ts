@@ -89,22 +89,37 @@ export class BatchCompactor {
   end(cursor: BatchCursor, staysWhenEmpty: boolean): number {
     this.#copyRun(cursor);
     if (this.recordCount === 0 && !staysWhenEmpty) return 0;
-    const at = this.#batchAt;
-    const byteLength = this.#at - at;
+    const byteLength = this.#at - this.#batchAt;
     // A batch that nothing was taken out of is the same batch, its checksum included.
-    if (this.recordCount < cursor.batchRecordCount) {
-      const view = this.#view;
-      view.setUint32(at + BATCH_RECORD_COUNT_AT, this.recordCount);
-      view.setUint32(at + BATCH_BYTE_LENGTH_AT, byteLength);
-      writeInt64(view, at + BATCH_FIRST_TIMESTAMP_AT, this.firstTimestampMs);
-      writeInt64(view, at + BATCH_MAX_TIMESTAMP_AT, this.maxTimestampMs);
-      view.setUint32(at + BATCH_CHECKSUM_AT, batchChecksum(this.bytes, view, at, byteLength));
-    } else {
+    if (this.recordCount < cursor.batchRecordCount) this.#seal(byteLength);
+    else {
       this.firstTimestampMs = cursor.batchFirstTimestampMs;
       this.maxTimestampMs = cursor.batchMaxTimestampMs;
     }
     this.length = this.#at;
     return byteLength;
+  }
+
+  /** The batch that `frame` began, without records; there must be room for the frame. */
+  addEmpty(frame: Buffer): void {
+    this.#batchAt = this.length;
+    this.recordCount = 0;
+    this.firstTimestampMs = NO_TIMESTAMP_MS;
+    this.maxTimestampMs = NO_TIMESTAMP_MS;
+    frame.copy(this.bytes, this.#batchAt, 0, BATCH_FRAME_BYTES);
+    this.#seal(BATCH_FRAME_BYTES);
+    this.length += BATCH_FRAME_BYTES;
+  }
+
+  /** Makes the frame one of what the batch holds now. */
+  #seal(byteLength: number): void {
+    const at = this.#batchAt;
+    const view = this.#view;
+    view.setUint32(at + BATCH_RECORD_COUNT_AT, this.recordCount);
+    view.setUint32(at + BATCH_BYTE_LENGTH_AT, byteLength);
+    writeInt64(view, at + BATCH_FIRST_TIMESTAMP_AT, this.firstTimestampMs);
+    writeInt64(view, at + BATCH_MAX_TIMESTAMP_AT, this.maxTimestampMs);
+    view.setUint32(at + BATCH_CHECKSUM_AT, batchChecksum(this.bytes, view, at, byteLength));
   }
 
   #copyRun(cursor: BatchCursor): void {

@@ -1,0 +1,29 @@
+// A log as its compaction sees it.
+import type { BackgroundWork } from './background-work.ts';
+import type { IndexCompletion } from './index-completion.ts';
+import type { LogConfig } from './log-config.ts';
+import type { Segment, SegmentList } from './segment.ts';
+import type { PartitionTail } from './tail-cache.ts';
+
+export interface CompactedLog {
+  /** For messages. */
+  readonly name: string;
+  readonly directory: string;
+  /** Of this opening. */
+  readonly leaderEpoch: number;
+  readonly segments: SegmentList;
+  readonly tail: PartitionTail;
+  readonly completion: IndexCompletion;
+  readonly background: BackgroundWork;
+  config(): LogConfig;
+  /** Whether it is open and whole: nothing is written for the sake of one that is not. */
+  isWritable(): boolean;
+  /** All below is on disk, seen by readers, and of no transaction that is open. */
+  stableOffset(): number;
+  /** Whether nothing is appended or written to the segment any more. */
+  isClosed(segment: Segment): boolean;
+  /** Base offset of a producer's newest batch; −1 when nothing is known of it. */
+  newestBaseOffsetOf(producerId: number): number;
+  /** Runs what changes the list of segments together with the files under it, alone. */
+  exclusively<Result>(change: () => Promise<Result>): Promise<Result>;
+}

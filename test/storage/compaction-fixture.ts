@@ -1,0 +1,117 @@
+// Logs for tests of compaction: small segments, verbs for records by key, and what is left afterwards.
+import { BatchCursor } from '../../storage/batch-cursor.ts';
+import type { BatchOptions } from '../../storage/batch-writer.ts';
+import type { LogConfig } from '../../storage/log-config.ts';
+import type { LogStoreOptions } from '../../storage/log-store.ts';
+import type { PartitionLog } from '../../storage/partition-log.ts';
+import { FaultyFileSystem } from '../helpers/faulty-file-system.ts';
+import {
+  append,
+  logConfig,
+  MemoryIndex,
+  openStore,
+  PARTITION,
+  readAll,
+  type StoreFixture,
+  type TestRecord,
+} from '../helpers/store-fixture.ts';
+
+export const LOG_DIRECTORY = `/data/topics/${PARTITION.topic}/${PARTITION.partition}`;
+
+/** All that is closed is compacted in each round, tombstones are kept for an hour. */
+export const COMPACTS: Partial<LogConfig> = {
+  deletes: false,
+  compacts: true,
+  segmentBytes: 400,
+  minCleanableDirtyRatio: 0,
+  deleteRetentionMs: 3_600_000,
+};
+
+/** A disk on which one log is opened again and again. */
+export class CompactedDisk {
+  readonly files = new FaultyFileSystem(['/']);
+  readonly index = new MemoryIndex();
+  readonly #options: Partial<LogStoreOptions>;
+  #epoch = 0;
+  fixture!: StoreFixture;
+  log!: PartitionLog;
+
+  constructor(options: Partial<LogStoreOptions> = {}) {
+    this.#options = options;
+  }
+
+  async open(config: Partial<LogConfig> = {}): Promise<PartitionLog> {
+    this.fixture = await openStore({
+      directory: '/data',
+      fileSystem: this.files.process(),
+      index: this.index,
+      checkIntervalMs: 0,
+      compactionBytesPerSecond: Number.POSITIVE_INFINITY,
+      ...this.#options,
+    });
+    this.log = await this.fixture.store.openPartition({
+      ...PARTITION,
+      leaderEpoch: ++this.#epoch,
+      config: logConfig({ ...COMPACTS, ...config }),
+    });
+    this.log.onCommitted = (offset) => this.log.setHighWatermark(offset);
+    return this.log;
+  }
+
+  async reopen(config: Partial<LogConfig> = {}): Promise<PartitionLog> {
+    await this.fixture.store.close();
+    return this.open(config);
+  }
+
+  /** One batch. `key=value`, `key` alone for a tombstone, `=value` for a record without key. */
+  async write(records: string, options: BatchOptions = {}): Promise<void> {
+    await append(this.log, records.split(' ').map(recordOf), options).flushed;
+  }
+
+  async compact(): Promise<void> {
+    await this.fixture.store.maintain();
+  }
+
+  /** Records as `offset:key=value`, joined. */
+  async left(fromOffset = this.log.logStartOffset): Promise<string> {
+    const records = await readAll(this.log, fromOffset);
+    return records.map((each) => `${each.offset}:${textOf(each)}`).join(' ');
+  }
+
+  /** Batches of all segments as `base-last×records`. */
+  async batches(): Promise<string> {
+    const found: string[] = [];
+    const cursor = new BatchCursor();
+    for (let offset = 0; offset < this.log.flushedOffset; ) {
+      const range = await this.log.read(offset, 1 << 20, this.log.flushedOffset);
+      cursor.reset(range);
+      while (cursor.nextBatch()) {
+        found.push(`${cursor.batchBaseOffset}-${cursor.batchLastOffset}×${cursor.batchRecordCount}`);
+      }
+      offset = range.nextOffset;
+    }
+    return found.join(' ');
+  }
+
+  /** Names in the log's directory that end so. */
+  names(suffix = '.log'): string[] {
+    return this.files
+      .paths()
+      .filter((path) => path.startsWith(`${LOG_DIRECTORY}/`) && path.endsWith(suffix))
+      .map((path) => path.slice(LOG_DIRECTORY.length + 1));
+  }
+}
+
+export function recordOf(text: string): TestRecord {
+  const at = text.indexOf('=');
+  const key = at < 0 ? text : text.slice(0, at);
+  return {
+    timestampMs: 1000,
+    key: key === '' ? null : Buffer.from(key),
+    value: at < 0 ? null : Buffer.from(text.slice(at + 1)),
+  };
+}
+
+export function textOf({ key, value }: TestRecord): string {
+  return `${key ?? ''}${value === null ? '' : `=${value}`}`;
+}
