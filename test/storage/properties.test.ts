@@ -134,7 +134,10 @@ function expectEntry(
   expected: Entry | 'start' | undefined,
   entries: readonly Entry[],
 ): void {
-  if (typeof found !== 'object' || typeof expected !== 'object') return expect(found).toBe(expected);
+  if (typeof found !== 'object' || typeof expected !== 'object') {
+    expect(found).toBe(expected);
+    return;
+  }
   expect(found).toMatchObject(expected);
   const next = entries[entries.indexOf(expected) + 1]?.position;
   expect([-1, next]).toContain(found.nextPosition);
