@@ -47,6 +47,8 @@ export interface BatchOptions {
   readonly producerId?: number;
   readonly producerEpoch?: number;
   readonly baseSequence?: number;
+  /** How many records `fill` writes: a producer's batch is judged before it is encoded. Only with a producer id. */
+  readonly recordCount?: number;
   readonly transactional?: boolean;
   readonly control?: boolean;
   readonly logAppendTime?: boolean;

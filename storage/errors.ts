@@ -12,6 +12,9 @@
  * - `data-directory`: it is a file, or not writable, or belongs to another node.
  * - `format`: written by a newer version, or not by this program.
  * - `closed`, `deleted`: the partition is closed, its topic is deleted.
+ * - `fenced-producer`: the producer has written with a higher epoch.
+ * - `sequence-gap`: the batch is not the producer's next one: something before it is missing.
+ * - `old-duplicate`: the batch was appended before, and where has been forgotten.
  * - `record-too-large`: a batch would pass BATCH_BYTES_MAX (limits.ts).
  */
 export type StorageErrorCode =
@@ -28,6 +31,9 @@ export type StorageErrorCode =
   | 'format'
   | 'closed'
   | 'deleted'
+  | 'fenced-producer'
+  | 'sequence-gap'
+  | 'old-duplicate'
   | 'record-too-large';
 
 export class StorageError extends Error {

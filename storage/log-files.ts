@@ -4,16 +4,30 @@
 import type { BackgroundWork } from './background-work.ts';
 import { epochStarts, writeLeaderEpochs } from './leader-epochs.ts';
 import { type Manifest, type RecoveryCheckpoint, writeCheckpoint, writeManifest } from './manifest.ts';
+import { type ProducerImage, writeProducerSnapshot } from './producer-snapshot.ts';
 import type { RecoveredLog } from './recovery.ts';
 import type { SegmentList } from './segment.ts';
 import type { Durability } from './small-file.ts';
 import type { StoreParts } from './store-parts.ts';
 
+/** What the log would have written now. */
+export interface FilesNow {
+  manifest(): Manifest;
+  /** Undefined when there are no producers. */
+  producers(): ProducerImage | undefined;
+}
+
+/** A checkpoint, and the producers of the same moment or later. */
+interface DueCheckpoint {
+  readonly checkpoint: RecoveryCheckpoint;
+  readonly producers: ProducerImage | undefined;
+}
+
 export class LogFiles {
   readonly #parts: StoreParts;
   readonly #directory: string;
   readonly #background: BackgroundWork;
-  readonly #manifestNow: () => Manifest;
+  readonly #now: FilesNow;
   /** What is on disk, as far as known, and whether it is there for good. */
   #manifest: Manifest | undefined;
   #manifestDurable = false;
@@ -21,7 +35,15 @@ export class LogFiles {
   #checkpointAtEnd: boolean;
   /** Flushed since the last checkpoint. */
   #uncheckedBytes = 0;
+  #flushedOffset: number;
+  #hasSegment = false;
+  /** A checkpoint is due with the next flush: a segment has begun, or the last one left much to read. */
+  #checkpointDue: boolean;
+  #waiting: DueCheckpoint | undefined;
   #checkpointing = false;
+  /** Where the newest snapshot that was written ends; they are written one after the other. */
+  #snapshotEndOffset = 0;
+  #snapshotWriting: Promise<unknown> = Promise.resolve();
   #closing = false;
 
   constructor(
@@ -29,14 +51,16 @@ export class LogFiles {
     directory: string,
     background: BackgroundWork,
     recovered: RecoveredLog,
-    manifestNow: () => Manifest,
+    now: FilesNow,
   ) {
     this.#parts = parts;
     this.#directory = directory;
     this.#background = background;
-    this.#manifestNow = manifestNow;
+    this.#now = now;
     this.#manifest = recovered.manifest;
-    this.#checkpointAtEnd = recovered.checkpointAtEnd;
+    this.#checkpointAtEnd = recovered.checkpointAtEnd && !recovered.producersRebuilt;
+    this.#checkpointDue = recovered.producersRebuilt;
+    this.#flushedOffset = recovered.logEndOffset;
   }
 
   /** The log is open. */
@@ -49,18 +73,21 @@ export class LogFiles {
 
   /** Whether the log's start has moved and the manifest does not say so. */
   get isStartBehind(): boolean {
-    return (this.#manifest?.logStartOffset ?? 0) < this.#manifestNow().logStartOffset;
+    return (this.#manifest?.logStartOffset ?? 0) < this.#now.manifest().logStartOffset;
   }
 
   /** The log's start has moved, or had before: durable when it resolves. */
   async startMoved(): Promise<void> {
     const known = this.#manifest;
-    const isKnown = this.#manifestDurable && known?.logStartOffset === this.#manifestNow().logStartOffset;
+    const isKnown = this.#manifestDurable && known?.logStartOffset === this.#now.manifest().logStartOffset;
     if (!isKnown) await this.#writeManifest('durable');
+    await this.#keepProducers(this.#now.manifest().logStartOffset);
   }
 
   /** A segment has got its file. */
   segmentCreated(segments: SegmentList): void {
+    if (this.#hasSegment) this.#checkpointDue = true;
+    this.#hasSegment = true;
     const starts = epochStarts(segments);
     if (starts.at(-1)?.[1] !== segments.newest?.baseOffset) return;
     const writing = writeLeaderEpochs(this.#parts.fileSystem, this.#directory, starts);
@@ -71,14 +98,22 @@ export class LogFiles {
   flushed(bytes: number, checkpoint: RecoveryCheckpoint): void {
     this.#checkpointAtEnd = false;
     this.#uncheckedBytes += bytes;
-    if (this.#checkpointing || this.#uncheckedBytes < this.#parts.checkpointBytes) return;
+    this.#flushedOffset = checkpoint.logEndOffset;
+    if (this.#uncheckedBytes >= this.#parts.checkpointBytes) this.#checkpointDue = true;
+    if (this.#checkpointing) return;
+    if (this.#waiting === undefined && this.#checkpointDue) {
+      this.#waiting = { checkpoint, producers: this.#now.producers() };
+      this.#checkpointDue = false;
+      this.#uncheckedBytes = 0;
+    }
+    if (this.#waiting === undefined) return;
+    // What a snapshot speaks of is on disk before it is: that may take the next flush.
+    if ((this.#waiting.producers?.logEndOffset ?? 0) > this.#flushedOffset) return;
     this.#checkpointing = true;
-    this.#uncheckedBytes = 0;
-    const writing = writeCheckpoint(this.#parts.fileSystem, this.#directory, checkpoint, 'durable').finally(
-      () => {
-        this.#checkpointing = false;
-      },
-    );
+    const writing = this.#writeCheckpoint(this.#waiting, 'durable').finally(() => {
+      this.#checkpointing = false;
+    });
+    this.#waiting = undefined;
     this.#background.add('writing a checkpoint', writing);
   }
 
@@ -89,16 +124,42 @@ export class LogFiles {
   async close(checkpoint: RecoveryCheckpoint | undefined): Promise<void> {
     this.#closing = true;
     await this.#background.settled();
-    if (checkpoint !== undefined && !this.#checkpointAtEnd) {
-      await writeCheckpoint(this.#parts.fileSystem, this.#directory, checkpoint, 'helpful');
+    if (!this.#checkpointAtEnd) {
+      const producers = this.#now.producers();
+      if (checkpoint !== undefined) await this.#writeCheckpoint({ checkpoint, producers }, 'helpful');
+      else if (producers !== undefined) await this.#writeSnapshot(producers, 'helpful');
     }
     await this.#writeManifest('whole');
+  }
+
+  async #writeCheckpoint({ checkpoint, producers }: DueCheckpoint, durability: Durability): Promise<void> {
+    if (producers !== undefined) await this.#writeSnapshot(producers, durability);
+    const content = { ...checkpoint, producers: producers !== undefined };
+    await writeCheckpoint(this.#parts.fileSystem, this.#directory, content, durability);
+  }
+
+  /** Files below `offset` are about to go: what they say of producers is kept. What is not flushed is in younger ones. */
+  async #keepProducers(offset: number): Promise<void> {
+    if (this.#snapshotEndOffset >= offset) return;
+    const producers = this.#now.producers();
+    if (producers === undefined || producers.logEndOffset > this.#flushedOffset) return;
+    await this.#writeSnapshot(producers, 'durable');
+  }
+
+  async #writeSnapshot(producers: ProducerImage, durability: Durability): Promise<void> {
+    const writing = this.#snapshotWriting.then(async () => {
+      if (this.#snapshotEndOffset > producers.logEndOffset) return;
+      await writeProducerSnapshot(this.#parts.fileSystem, this.#directory, producers, durability);
+      this.#snapshotEndOffset = producers.logEndOffset;
+    });
+    this.#snapshotWriting = writing.catch(() => {});
+    await writing;
   }
 
   /** Says what holds when its turn comes: one file is written at a time. */
   async #writeManifest(durability: Durability): Promise<void> {
     while (this.#manifestWriting !== undefined) await this.#manifestWriting;
-    const manifest = this.#manifestNow();
+    const manifest = this.#now.manifest();
     const isDurable = durability === 'durable';
     if (isSame(manifest, this.#manifest) && (this.#manifestDurable || !isDurable)) return;
     const writing = writeManifest(this.#parts.fileSystem, this.#directory, manifest, durability).then(() => {

@@ -15,8 +15,11 @@ import {
 } from './file-names.ts';
 import type { OpenFile } from './file-system.ts';
 import { BATCH_LEADER_EPOCH_AT, batchBaseOffsetAt, batchLastOffsetAt, verifyBatch, viewOf } from './frame.ts';
+import { removeBelowStart, removeCompacting, removeOldCuts } from './leftovers.ts';
 import { DAMAGE_SEARCH_BYTES_MAX, SCAN_BYTES } from './limits.ts';
 import { type Manifest, type RecoveryCheckpoint, readCheckpoint, readManifest } from './manifest.ts';
+import { ProducerRecovery, type SegmentFile } from './producer-recovery.ts';
+import type { ProducerStates } from './producer-states.ts';
 import { Segment } from './segment.ts';
 import type { StoreParts } from './store-parts.ts';
 
@@ -29,6 +32,10 @@ export interface RecoveredLog {
   readonly checkpointAtEnd: boolean;
   /** Set when bytes that were on disk have changed: the log ends before them and takes no appends. */
   readonly corrupt: StorageError | undefined;
+  /** Of the log's producers; undefined when it has none. */
+  readonly producers: ProducerStates | undefined;
+  /** The log had to be read for them: a checkpoint soon spares the next opening that. */
+  readonly producersRebuilt: boolean;
 }
 
 /** How an earlier opening of the log in this process ended, when a write or a flush of it failed. */
@@ -60,6 +67,7 @@ export async function recoverLog(
   const checkpoint = names.includes(CHECKPOINT_FILE)
     ? await readCheckpoint(fileSystem, directory)
     : undefined;
+  await removeCompacting(parts, directory, names);
   const { files, empty } = await segmentFiles(parts, directory, names);
   const newest = files.at(-1);
   const onDisk = Math.max(
@@ -71,13 +79,20 @@ export async function recoverLog(
   }
   for (const { name } of empty) await fileSystem.unlink(join(directory, name));
   if (empty.length > 0) await fileSystem.syncDirectory(directory);
+  const producers = new ProducerRecovery(parts, { directory, files, checkpoint, names });
   let newestEnd: TailVerdict | undefined;
-  if (newest !== undefined) {
+  if (newest === undefined) {
+    await producers.begin(manifest?.logStartOffset ?? 0);
+  } else {
+    await producers.begin(startOfScan(newest, checkpoint).offset);
     // Bytes below this offset were on disk once; a bad batch there is damage and not a torn write.
     const provenOffset = Math.max(manifest?.highWatermark ?? 0, checkpoint?.logEndOffset ?? 0);
-    newestEnd = await parts.scans.pass(() =>
-      recoverNewest(parts, directory, newest, checkpoint, failure, provenOffset),
-    );
+    newestEnd = await parts.scans
+      .pass(() => recoverNewest(parts, directory, newest, checkpoint, failure, provenOffset, producers))
+      .catch((error: unknown) => {
+        producers.release();
+        throw error;
+      });
   }
   const segments = files.map(({ leaderEpoch, baseOffset, byteSize }, index) => {
     const next = files[index + 1];
@@ -92,19 +107,27 @@ export async function recoverLog(
     await fileSystem.unlink(torn.path);
     await fileSystem.syncDirectory(directory);
   }
+  if (newestEnd?.corrupt === undefined) await removeBelowStart(parts, directory, segments, manifest);
   const oldest = segments[0]?.baseOffset ?? Math.min(...[...files, ...empty].map((file) => file.baseOffset));
   const logStartOffset = Math.max(manifest?.logStartOffset ?? 0, Number.isFinite(oldest) ? oldest : 0);
   const scannedEnd = newestEnd?.endOffset ?? 0;
   const logEndOffset = Math.max(scannedEnd, logStartOffset);
   const promised = manifest?.highWatermark ?? 0;
-  if (scannedEnd < promised) {
-    log.error('log.records-missing', { directory, logEndOffset: scannedEnd, highWatermark: promised });
+  if (logEndOffset < promised) {
+    log.error('log.records-missing', { directory, logEndOffset, highWatermark: promised });
   }
+  await removeOldCuts(parts, directory, names, segments[0]?.baseOffset ?? logStartOffset);
   const last = segments.at(-1);
   const checkpointAtEnd =
     last === undefined ||
-    (checkpoint?.segmentBase === last.baseOffset && checkpoint.bytePosition === last.byteSize);
-  return { segments, logStartOffset, logEndOffset, manifest, checkpointAtEnd, corrupt: newestEnd?.corrupt };
+    (checkpoint?.segmentBase === last.baseOffset &&
+      checkpoint.bytePosition === last.byteSize &&
+      checkpoint.producers !== undefined);
+  return {
+    ...{ segments, logStartOffset, logEndOffset, manifest, checkpointAtEnd, corrupt: newestEnd?.corrupt },
+    producers: await producers.finish(logEndOffset),
+    producersRebuilt: producers.isRebuilt,
+  };
 }
 
 /** Highest leader epoch in the file names and the manifest; 0 when the partition is not there. */
@@ -115,13 +138,6 @@ export async function highestEpochOnDisk(parts: StoreParts, directory: string): 
     highest = Math.max(highest, parseSegmentFileName(name)?.leaderEpoch ?? 0);
   }
   return highest;
-}
-
-interface SegmentFile {
-  readonly name: string;
-  readonly leaderEpoch: number;
-  readonly baseOffset: number;
-  readonly byteSize: number;
 }
 
 interface SegmentFiles {
@@ -143,8 +159,8 @@ async function segmentFiles(
   for (const name of names) {
     const parsed = parseSegmentFileName(name);
     if (parsed === undefined) continue;
-    const { size } = await parts.fileSystem.stat(join(directory, name));
-    files.push({ name, ...parsed, byteSize: size });
+    const { size, mtimeMs } = await parts.fileSystem.stat(join(directory, name));
+    files.push({ name, ...parsed, byteSize: size, mtimeMs });
   }
   files.sort((a, b) => a.baseOffset - b.baseOffset || a.leaderEpoch - b.leaderEpoch);
   const filled = files.filter(({ byteSize }) => byteSize > 0);
@@ -174,6 +190,7 @@ async function recoverNewest(
   checkpoint: RecoveryCheckpoint | undefined,
   failure: LogFailure | undefined,
   provenOffset: number,
+  producers: ProducerRecovery,
 ): Promise<TailVerdict> {
   const path = join(directory, file.name);
   let start = startOfScan(file, checkpoint);
@@ -184,13 +201,15 @@ async function recoverNewest(
   const handle = await parts.fileSystem.open(path, 'write');
   try {
     let scan = new BatchScan(Math.min(start.position, end), end);
-    let offset = await scanBatches(handle, scan, file, start.offset);
+    let offset = await scanBatches(handle, scan, file, start.offset, producers);
     if (offset === start.offset && start.position > 0) {
       // Either what was written first after the checkpoint is torn, or the checkpoint is wrong. A wrong one costs this
       // scan; believed, it would cost the records behind it.
       start = { position: 0, offset: file.baseOffset };
       scan = new BatchScan(0, end);
-      offset = await scanBatches(handle, scan, file, start.offset);
+      const claimed = offset;
+      offset = await scanBatches(handle, scan, file, start.offset, producers);
+      if (offset !== claimed) producers.distrust();
     }
     const byteSize = scan.position + scan.byteLength;
     parts.counters.recoveredBytes += byteSize - start.position;
@@ -228,12 +247,16 @@ function startOfScan(
   return { position: 0, offset: file.baseOffset };
 }
 
-/** Scans good, contiguous batches of the file's epoch; returns the offset behind them. `scan` stands on the last. */
+/**
+ * Scans good batches of the file's epoch, each where the last one ended or, after compaction, above; returns the offset
+ * behind them. `scan` stands on the last.
+ */
 async function scanBatches(
   handle: OpenFile,
   scan: BatchScan,
   file: SegmentFile,
   startOffset: number,
+  producers: ProducerRecovery,
 ): Promise<number> {
   let offset = startOffset;
   for (;;) {
@@ -248,12 +271,13 @@ async function scanBatches(
     if (step !== 'good') return offset;
     const { view, at } = scan;
     const fits =
-      batchBaseOffsetAt(view, at) === offset &&
+      batchBaseOffsetAt(view, at) >= offset &&
       view.getUint32(at + BATCH_LEADER_EPOCH_AT) === file.leaderEpoch;
     if (!fits) {
       scan.byteLength = 0;
       return offset;
     }
+    producers.note(view, at);
     offset = batchLastOffsetAt(view, at) + 1;
   }
 }

@@ -192,7 +192,10 @@ export function errorName(code: number): string {
   return NAMES.get(code) ?? `ERROR_${code}`;
 }
 
-/** Why an append was refused. `duplicate` is no error to Kafka: its handler answers with the first batch's offset. */
+/**
+ * Why an append was refused. DUPLICATE_SEQUENCE_NUMBER tells a producer that its batch is in the log, and nobody knows
+ * where any more; one of its last five is no refusal and is answered with its offset.
+ */
 export const APPEND_ERROR_CODES = {
   'not-leader': ERROR_CODES.NOT_LEADER_OR_FOLLOWER,
   'fenced-epoch': ERROR_CODES.FENCED_LEADER_EPOCH,

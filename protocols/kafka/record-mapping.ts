@@ -77,6 +77,7 @@ export function batchOptionsOf(
     producerId: batch.producerId,
     producerEpoch: batch.producerEpoch,
     baseSequence: batch.baseSequence,
+    recordCount: batch.recordCount,
     transactional: batch.isTransactional,
   };
 }

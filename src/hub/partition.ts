@@ -2,6 +2,7 @@
 // are the hub's to decide. While there is one copy of a log, what its log calls committed is: what is flushed, or, by the
 // topic's `flush.messages`, what is written.
 import type {
+  Acks,
   Appended,
   BatchOptions,
   Clock,
@@ -17,7 +18,7 @@ import type {
   TimestampedOffset,
   Visibility,
 } from '../../protocols/port.ts';
-import { type PartitionLog, StorageError } from '../../storage/index.ts';
+import { type Append, type PartitionLog, StorageError } from '../../storage/index.ts';
 import { BATCH_BYTES_MAX } from './limits.ts';
 import { readRefusalOf, refusalOf } from './refusals.ts';
 
@@ -140,9 +141,8 @@ export class HubPartition implements Partition {
     return this.#log?.highWatermark ?? 0;
   }
 
-  /** There are no transactions yet, so nothing is unstable. */
   get lastStableOffset(): number {
-    return this.#log?.highWatermark ?? 0;
+    return this.#log === undefined ? 0 : lastStableOffsetOf(this.#log);
   }
 
   get byteSize(): number {
@@ -163,19 +163,25 @@ export class HubPartition implements Partition {
     const logAppendTimeMs = options.logAppendTime === true ? this.#clock.now() : -1;
     try {
       const append = log.append(options, fill);
-      const { baseOffset } = append;
-      const { logStartOffset } = log;
-      if (options.acks === 'none')
-        return { baseOffset, logStartOffset, logAppendTimeMs, acknowledged: ALREADY_PUBLISHED };
-      if (options.acks === 'flushed') {
-        const acknowledged = this.#commits.of(append.committed);
-        return { baseOffset, logStartOffset, logAppendTimeMs, acknowledged };
-      }
-      const acknowledged = this.#writes.of(append.written);
-      return { baseOffset, logStartOffset, logAppendTimeMs, acknowledged, settled: append.committed };
+      if (append.repeats === undefined) return this.#appended(log, append, options.acks, logAppendTimeMs);
+      const thenMs = options.logAppendTime === true ? append.repeats.maxTimestampMs : -1;
+      return { ...this.#appended(log, append, options.acks, thenMs), duplicate: true };
     } catch (error) {
       return refusalOfThrown(error);
     }
+  }
+
+  #appended(log: PartitionLog, append: Append, acks: Acks, logAppendTimeMs: number): Appended {
+    const { baseOffset } = append;
+    const { logStartOffset } = log;
+    if (acks === 'none')
+      return { baseOffset, logStartOffset, logAppendTimeMs, acknowledged: ALREADY_PUBLISHED };
+    if (acks === 'flushed') {
+      const acknowledged = this.#commits.of(append.committed);
+      return { baseOffset, logStartOffset, logAppendTimeMs, acknowledged };
+    }
+    const acknowledged = this.#writes.of(append.written);
+    return { baseOffset, logStartOffset, logAppendTimeMs, acknowledged, settled: append.committed };
   }
 
   /** See {@link Hub.publish}: one promise for each group commit. */
@@ -194,11 +200,13 @@ export class HubPartition implements Partition {
     if (log === undefined) return this.#noLog;
     const { offset, maxBytes } = options;
     const end = endOf(log, options.upTo);
-    if (offset < log.logStartOffset || offset > end) {
-      const message = `offset ${offset} of ${this.name} is not within ${log.logStartOffset} to ${end}`;
+    // What is not stable yet is nothing to read, and no fault.
+    const bound = options.upTo === 'lastStable' ? log.highWatermark : end;
+    if (offset < log.logStartOffset || offset > bound) {
+      const message = `offset ${offset} of ${this.name} is not within ${log.logStartOffset} to ${bound}`;
       return { refused: 'offset-out-of-range', message };
     }
-    if (offset === end) return { bytes: NO_BYTES, start: 0, end: 0, nextOffset: offset };
+    if (offset >= end) return { bytes: NO_BYTES, start: 0, end: 0, nextOffset: offset };
     try {
       return log.readCached(offset, maxBytes, end) ?? (await log.read(offset, maxBytes, end));
     } catch (error) {
@@ -275,14 +283,19 @@ function detach(log: PartitionLog): void {
   log.onFailed = undefined;
 }
 
-/** What a read may see ends here. Transactions will tell the last stable offset from the high watermark. */
+function lastStableOffsetOf(log: PartitionLog): number {
+  return Math.min(log.highWatermark, log.firstUnstableOffset);
+}
+
+/** What a read may see ends here. */
 function endOf(log: PartitionLog, upTo: Visibility): number {
   switch (upTo) {
     case 'logEnd':
       return log.logEndOffset;
     case 'highWatermark':
-    case 'lastStable':
       return log.highWatermark;
+    case 'lastStable':
+      return lastStableOffsetOf(log);
     default:
       return upTo satisfies never;
   }

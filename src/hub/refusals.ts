@@ -23,6 +23,9 @@ const MEANINGS: Readonly<Record<StorageErrorCode, Meaning>> = {
   // The log is closed when this node stops leading it, or stops altogether: ask again who leads.
   closed: { append: 'not-leader', read: 'not-leader' },
   deleted: { append: 'unknown-topic', read: 'unknown-topic' },
+  'fenced-producer': { append: 'fenced-producer', read: 'storage' },
+  'sequence-gap': { append: 'gap', read: 'storage' },
+  'old-duplicate': { append: 'duplicate', read: 'storage' },
   'record-too-large': { append: 'too-large', read: 'storage' },
 };
 

@@ -4,6 +4,9 @@
 //
 // acks=0 has no answer; its error closes the connection, which is all that such a client can notice. It holds its
 // place in line until its records are flushed, so that what the client asks next sees them.
+//
+// A batch that an idempotent producer sends again is answered as it was the first time, once that is as safe as acks asks;
+// what does not follow the producer's last batch, or comes with an epoch of the past, is refused by the log (KIP-98).
 // Left out: transactions (INVALID_TXN_STATE), `timeoutMs` (a write either gets done or fails by the store's own watchdog).
 
 import assert from 'node:assert/strict';
@@ -186,7 +189,7 @@ function append({ work, item, config, partition, batch }: CheckedItem, section: 
   }
   work.appendedBytes += section.length;
   item.appended = appended;
-  item.logAppendTimeMs = logAppendTimeMs;
+  item.logAppendTimeMs = appended.duplicate === true ? appended.logAppendTimeMs : logAppendTimeMs;
   item.acknowledgement = pushUnlessLast(work.acknowledgements, appended.acknowledged);
   if (appended.settled !== undefined) pushUnlessLast(work.settling, appended.settled);
 }

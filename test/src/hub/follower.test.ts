@@ -138,6 +138,7 @@ function scriptedPartition(start: number, end: number, script: ((offset: number)
   const log = {
     logStartOffset: start,
     highWatermark: end,
+    firstUnstableOffset: Number.POSITIVE_INFINITY,
     readCached: () => undefined,
     read: async (offset: number) => script.shift()!(offset),
   };
