@@ -188,6 +188,14 @@ export class PartitionTail implements ChunkOwner {
     this.#onForget(chunk);
   }
 
+  /** Forgets what mirrors files that are gone, but for the chunk that a batch is being encoded in. */
+  forgetGone(): void {
+    for (const chunk of this.#chunks.filter((each) => each.segment?.gone && each.evictable)) {
+      this.forget(chunk);
+      this.#cache.remove(chunk);
+    }
+  }
+
   /** Forgets everything. */
   release(): void {
     for (const chunk of this.#chunks) {
