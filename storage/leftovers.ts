@@ -1,8 +1,8 @@
 // What earlier openings have left in a partition's directory and nobody needs: segments that lie wholly below the log's
-// start, whose removal a crash has undone or prevented, and old bytes that recovery had cut off.
+// start, whose removal a crash has undone or prevented, what compaction was writing, and old bytes that recovery had cut off.
 import { join } from 'node:path';
 import { errorCodeOf } from './errors.ts';
-import { parseCutFileName } from './file-names.ts';
+import { isCleanedFileName, parseCutFileName } from './file-names.ts';
 import { CUT_FILES_MAX } from './limits.ts';
 import type { Manifest } from './manifest.ts';
 import type { Segment } from './segment.ts';
@@ -29,6 +29,22 @@ export async function removeBelowStart(
       await fileSystem.unlink(path);
     } catch (error) {
       if (errorCodeOf(error) !== 'ENOENT') log.warn('log.segment-not-removed', { path, error });
+    }
+  }
+}
+
+/** Files that compaction was writing are not of the log. What fails is reported: the next compaction removes them too. */
+export async function removeCompacting(
+  { fileSystem, log }: StoreParts,
+  directory: string,
+  names: readonly string[],
+): Promise<void> {
+  for (const name of names) {
+    if (!isCleanedFileName(name)) continue;
+    try {
+      await fileSystem.unlink(join(directory, name));
+    } catch (error) {
+      log.warn('log.compacting-not-removed', { directory, name, error });
     }
   }
 }

@@ -256,7 +256,10 @@ export class PartitionLog {
 
   /** Where the newest epoch at or below `leaderEpoch` ends; undefined when the log has newer ones only. */
   endOfEpoch(leaderEpoch: number): EpochEnd | undefined {
-    return endOfEpoch(epochStarts(this.#segments), leaderEpoch, this.logEndOffset);
+    const starts = epochStarts(this.#segments);
+    // A log without a file begins in the present epoch.
+    if (starts.length === 0) starts.push([this.leaderEpoch, this.logEndOffset]);
+    return endOfEpoch(starts, leaderEpoch, this.logEndOffset);
   }
 
   /**
