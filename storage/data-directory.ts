@@ -19,11 +19,14 @@ export interface NodeIdentity {
 /** Makes it if it is missing. @throws StorageError data-directory */
 export async function prepareDirectory(fileSystem: FileSystem, directory: string): Promise<void> {
   try {
-    if (await makeDirectory(fileSystem, directory)) await fileSystem.syncDirectory(dirname(directory));
+    const isNew = await makeDirectory(fileSystem, directory);
     if (!(await fileSystem.stat(directory)).isDirectory) {
       throw new StorageError('data-directory', `the data directory ${directory} is a file`);
     }
     await fileSystem.checkWritable(directory);
+    // A process that was killed may have made it and not got to flush its name; node.json comes after that.
+    const isUnnamed = isNew || !(await fileSystem.readdir(directory)).includes(NODE_FILE);
+    if (isUnnamed) await fileSystem.syncDirectory(dirname(directory));
   } catch (error) {
     if (error instanceof StorageError) throw error;
     throw new StorageError('data-directory', describe(error, directory), error);

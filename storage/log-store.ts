@@ -7,7 +7,7 @@ import { identify, type NodeIdentity, prepareDirectory, writeIdentity } from './
 import { DiskSpace } from './disk-space.ts';
 import type { Clock, Log, Random } from './environment.ts';
 import { assert, errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
-import { INDEX_DIRECTORY, partitionDirectory } from './file-names.ts';
+import { INDEX_DIRECTORY, MANIFEST_FILE, partitionDirectory } from './file-names.ts';
 import { type FileSystem, nodeFileSystem } from './file-system.ts';
 import { IndexCache } from './index-cache.ts';
 import { type IndexDatabase, openLevelIndex } from './index-database.ts';
@@ -293,10 +293,9 @@ export class LogStore {
     const { fileSystem } = this.#parts;
     await this.#topics.ensure(topic, topicId);
     const names = await namesIn(fileSystem, directory);
-    if (names === undefined) {
-      await fileSystem.mkdir(directory);
-      await fileSystem.syncDirectory(dirname(directory));
-    }
+    if (names === undefined) await fileSystem.mkdir(directory);
+    // A log that was ever open has a manifest. Without one, who made the directory may not have got to flush its name.
+    if (!names?.includes(MANIFEST_FILE)) await fileSystem.syncDirectory(dirname(directory));
     const failure = this.#failures.get(directory);
     if (failure?.isSettled() === false) {
       throw new StorageError('sticky', `${directory}: a write from before the failure has not come back yet`);

@@ -7,8 +7,10 @@
 //
 //   e/<key>     { "revision": number, "value": any }        an entry, as JSON
 //   s/revision  number                                      the counter
+import { dirname } from 'node:path';
 import { ClassicLevel } from 'classic-level';
 import { assert, errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
+import { nodeFileSystem } from './file-system.ts';
 
 export interface MetaEntry {
   readonly key: string;
@@ -114,6 +116,8 @@ export async function openMetaDatabase(directory: string): Promise<MetaDatabase>
   const level = new ClassicLevel<string, unknown>(directory, { valueEncoding: 'json' });
   try {
     await level.open();
+    // LevelDB flushes the names in its directory, but not its directory's.
+    await nodeFileSystem.syncDirectory(dirname(directory));
   } catch (error) {
     throw openError(error, directory);
   }

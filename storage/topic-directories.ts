@@ -37,7 +37,10 @@ export class TopicDirectories {
       await makeDirectory(this.#fileSystem, join(this.#data, name));
     }
     await this.#fileSystem.syncDirectory(this.#data);
+    // A process that was killed may have left names that are in memory only: what is seen from now on is on disk.
+    await this.#fileSystem.syncDirectory(join(this.#data, TOPICS_DIRECTORY));
     const deleted = join(this.#data, DELETED_DIRECTORY);
+    await this.#fileSystem.syncDirectory(deleted);
     for (const name of await this.#fileSystem.readdir(deleted)) this.#remove(join(deleted, name));
   }
 
@@ -68,12 +71,13 @@ export class TopicDirectories {
   /** Frees the name, durably. What another incarnation has there stays. */
   async delete(topic: string, topicId: string): Promise<void> {
     this.#made.delete(topicId);
-    if (!(await this.has(topic, topicId))) return;
+    const isThere = await this.has(topic, topicId);
     const away = join(this.#data, DELETED_DIRECTORY, topicId);
-    await this.#fileSystem.rename(topicDirectory(this.#data, topic), away);
+    if (isThere) await this.#fileSystem.rename(topicDirectory(this.#data, topic), away);
+    // When it is not there, an attempt before this one may have failed right here.
     await this.#fileSystem.syncDirectory(join(this.#data, TOPICS_DIRECTORY));
     await this.#fileSystem.syncDirectory(join(this.#data, DELETED_DIRECTORY));
-    this.#remove(away);
+    if (isThere) this.#remove(away);
   }
 
   /** Resolves when nothing is being removed. */
@@ -93,11 +97,12 @@ export class TopicDirectories {
         await this.#adopt(topic, topicId, directory);
       }
     }
+    // Before it has its id, so that who finds the id knows that the directory is on disk.
+    await this.#fileSystem.syncDirectory(join(this.#data, TOPICS_DIRECTORY));
     await writeJsonFile(this.#fileSystem, join(directory, TOPIC_FILE), {
       formatVersion: FORMAT_VERSION,
       topicId,
     });
-    await this.#fileSystem.syncDirectory(join(this.#data, TOPICS_DIRECTORY));
   }
 
   /**

@@ -21,6 +21,11 @@ import { check, readTo, TrackedLog } from './tracked-log.ts';
 
 const DIRECTORY = '/data';
 
+function describeConfig(config: TrackedLog['config']): string {
+  const { segmentBytes, segmentMs, flushMessages, retentionMs, retentionBytes } = config;
+  return `segments ${segmentBytes} ${segmentMs}, flush ${flushMessages}, retention ${retentionMs} ${retentionBytes}`;
+}
+
 /** Runs one program. What it throws names the seed and tells what was done. */
 export async function runProgram(seed: number): Promise<void> {
   const program = new Program(seed);
@@ -50,6 +55,11 @@ class Program {
   /** What the next opening should find about the last stop. */
   #stop: 'clean' | 'clean, then power off' | 'in the middle' | 'crash' = 'clean';
   #pending: Promise<void>[] = [];
+  #maintaining: Promise<void> = Promise.resolve();
+  /** Of processes. */
+  #generation = 0;
+  /** What the last end of a process may have taken. */
+  #after: 'kill' | 'crash' = 'kill';
   #backgroundError: unknown;
 
   constructor(seed: number) {
@@ -67,7 +77,7 @@ class Program {
       await this.#step();
       if (this.#backgroundError !== undefined) throw this.#backgroundError;
     }
-    this.#files.arm();
+    this.#heal();
     await this.#repairAll();
     await this.#cleanStop();
     await this.#open();
@@ -80,15 +90,17 @@ class Program {
   async #step(): Promise<void> {
     await this.#repairAll();
     const choice = this.#below(100);
-    if (choice < 30) await this.#append('goes on');
-    else if (choice < 45) await this.#append('waits');
-    else if (choice < 55) await this.#read();
-    else if (choice < 60) this.#readOn();
-    else if (choice < 64) this.#configure();
-    else if (choice < 67) await this.#advance();
-    else if (choice < 75) await this.#fault();
-    else if (choice < 78) await this.#deleteTopic();
-    else if (choice < 86) await this.#stopAndOpen();
+    if (choice < 28) await this.#append('goes on');
+    else if (choice < 38) await this.#append('waits');
+    else if (choice < 46) await this.#read();
+    else if (choice < 50) this.#readOn();
+    else if (choice < 54) await this.#configure();
+    else if (choice < 59) await this.#advance();
+    else if (choice < 65) await this.#maintain();
+    else if (choice < 70) await this.#deleteRecords();
+    else if (choice < 77) await this.#fault();
+    else if (choice < 80) await this.#deleteTopic();
+    else if (choice < 87) await this.#stopAndOpen();
     else await this.#crash();
   }
 
@@ -99,7 +111,7 @@ class Program {
     const tracked = this.#anyLog();
     for (let batches = 1 + this.#below(4); batches > 0 && tracked.log!.failed === undefined; batches--) {
       const records = Array.from({ length: 1 + this.#below(5) }, () => this.#record());
-      this.#goOn(tracked.append(records, this.#oneIn(3)));
+      this.#goOn(tracked.append(records, this.#oneIn(3), this.#clock.now()));
     }
     this.trace.push(
       `${tracked.topic}: append to ${tracked.records.length}${then === 'waits' ? ', wait' : ''}`,
@@ -110,22 +122,22 @@ class Program {
 
   /** What readers see below the flushed offset is what was appended, and is promised from then on. */
   async #read(): Promise<void> {
+    // A fault that has not struck yet may strike a read, and a start that moves the offset that is looked for.
+    this.#heal();
+    await this.#maintaining;
     const tracked = this.#anyLog();
     const log = tracked.log!;
-    const upTo = log.flushedOffset;
-    const from = tracked.startPromised + this.#below(upTo + 1 - tracked.startPromised);
+    const { from, upTo } = this.#range(tracked);
     this.trace.push(`${tracked.topic}: read ${from} to ${upTo}`);
-    // A fault that has not struck yet may strike a read.
-    if (this.#files.isArmed) this.#files.arm();
     tracked.compare(await readTo(log, from, upTo, 1 + this.#below(3000)), from, upTo);
-    tracked.promise(upTo);
-    const timestampMs = 990 + this.#below(220);
+    if (upTo <= log.flushedOffset) tracked.promise(upTo);
+    tracked.compareEpochs();
+    const timestampMs = this.#clock.now() + 120 - this.#below(240);
     const found = (await log.offsetForTime(timestampMs, upTo))?.offset ?? -1;
     const expected = tracked.firstFrom(timestampMs, upTo);
     check(found === expected, () => `offset ${found} for time ${timestampMs}, and not ${expected}`);
-    const largest = Math.max(
-      ...tracked.records.slice(tracked.startPromised, upTo).map((each) => each.timestampMs),
-    );
+    const visible = tracked.records.slice(log.logStartOffset, upTo);
+    const largest = Math.max(...visible.map((each) => each.timestampMs));
     const newest = (await log.offsetOfMaxTimestamp(upTo))?.offset ?? -1;
     const expectedNewest = tracked.firstFrom(largest, upTo);
     check(
@@ -138,40 +150,111 @@ class Program {
   #readOn(): void {
     const tracked = this.#anyLog();
     const { log, records } = tracked;
-    const upTo = log!.flushedOffset;
-    const from = tracked.startPromised + this.#below(upTo + 1 - tracked.startPromised);
+    const { from, upTo } = this.#range(tracked);
+    const isFlushed = upTo <= log!.flushedOffset;
     this.trace.push(`${tracked.topic}: read on from ${from} to ${upTo}`);
     const reading = readTo(log!, from, upTo, 1 + this.#below(1000)).then(
       (read) => {
         if (tracked.records !== records) return;
         tracked.compare(read, from, upTo);
-        tracked.promise(upTo);
+        if (isFlushed) tracked.promise(upTo);
       },
       (error: unknown) => {
         const code = errorCodeOf(error);
         if (tracked.log !== log || code === 'closed' || code === 'deleted') return;
+        if (code === 'offset-out-of-range' && log!.logStartOffset > from) return;
         this.#tolerate(error);
       },
     );
     this.#goOn(reading);
   }
 
-  #configure(): void {
+  /** From somewhere above the start to the flushed offset, or to what is committed. */
+  #range(tracked: TrackedLog): { readonly from: number; readonly upTo: number } {
+    const log = tracked.log!; // of open logs only
+    const start = log.logStartOffset;
+    const upTo = Math.max(start, this.#oneIn(3) ? log.highWatermark : log.flushedOffset);
+    return { from: start + this.#below(upTo + 1 - start), upTo };
+  }
+
+  async #configure(): Promise<void> {
+    await this.#maintaining;
     const tracked = this.#anyLog();
     tracked.config = this.#randomConfig();
     tracked.log!.setConfig(tracked.config);
-    this.trace.push(`${tracked.topic}: segments of ${tracked.config.segmentBytes}`);
+    this.trace.push(`${tracked.topic}: ${describeConfig(tracked.config)}`);
+  }
+
+  /** Rolls by age, and retention; to the end, or until something else happens. */
+  async #maintain(): Promise<void> {
+    await this.#maintaining;
+    this.trace.push('maintain');
+    const logs = this.#logs.filter(({ log }) => log !== undefined && log.failed === undefined);
+    const sizes = logs.map(({ log }) => log!.byteSize);
+    for (const tracked of logs) tracked.mayRetire(this.#clock.now());
+    const generation = this.#generation;
+    this.#maintaining = this.#fixture!.store.maintain().then(() => {
+      if (generation !== this.#generation) return;
+      for (const [index, tracked] of logs.entries()) {
+        const { log, config } = tracked;
+        if (log === undefined || log.failed !== undefined || this.#faulty) continue;
+        tracked.startMoved(log.logStartOffset);
+        if (config.retentionMs < Number.POSITIVE_INFINITY) continue;
+        const enough = Math.min(sizes[index]!, config.retentionBytes);
+        check(log.byteSize >= enough, () => `${log.byteSize} bytes are left, and ${enough} are to be kept`);
+      }
+    });
+    this.#goOn(this.#maintaining);
+    if (this.#oneIn(2)) await this.#maintaining;
+    else if (this.#oneIn(3)) {
+      await this.#ticks(this.#below(10));
+      await this.#restart();
+    }
+  }
+
+  async #deleteRecords(): Promise<void> {
+    const tracked = this.#anyLog();
+    const log = tracked.log!;
+    const start = log.logStartOffset;
+    const beforeOffset = start + this.#below(log.highWatermark - start + 1);
+    this.trace.push(`${tracked.topic}: delete records before ${beforeOffset}`);
+    tracked.startAllowed = Math.max(tracked.startAllowed, beforeOffset);
+    const generation = this.#generation;
+    const deleting = log.deleteRecords(beforeOffset).then(
+      () => {
+        if (generation === this.#generation && tracked.log === log) tracked.startMoved(beforeOffset);
+      },
+      (error: unknown) => {
+        if (tracked.log === log && errorCodeOf(error) !== 'closed') this.#tolerate(error);
+      },
+    );
+    this.#goOn(deleting);
+    if (this.#oneIn(2)) await deleting;
+    else if (this.#oneIn(3)) {
+      await this.#ticks(this.#below(10));
+      await this.#restart();
+    }
   }
 
   async #advance(): Promise<void> {
     // A flush that is under way would be given up.
+    this.#heal();
     await this.#settle();
-    this.#clock.advance(this.#below(100_000));
+    for (let steps = this.#below(8); steps > 0; steps--) {
+      await this.#ticks(40);
+      this.#clock.advance(20_000);
+    }
   }
 
   /** Something fails or hangs while something is appended or closed. */
   async #fault(): Promise<void> {
     if (this.#oneIn(4)) return this.#hang();
+    if (this.#oneIn(4)) {
+      this.#faulty = true;
+      this.#files.capacityBytes = this.#files.usedBytes + this.#below(2000);
+      this.trace.push('the disk is nearly full');
+      return;
+    }
     const faults = Array.from({ length: 1 + this.#below(2) }, () => this.#anyFault());
     this.#faulty = true;
     this.#files.arm(...faults);
@@ -181,7 +264,7 @@ class Program {
   #anyFault(): Fault {
     const after = this.#below(3);
     const files = this.#oneIn(3) ? { files: /\.json\.new$|\.json$|\.snapshot/ } : {};
-    switch (this.#below(8)) {
+    switch (this.#below(9)) {
       case 0:
       case 1:
         return {
@@ -200,6 +283,8 @@ class Program {
         return { kind: 'rename-fails', files: /./, after };
       case 6:
         return { kind: 'directory-sync-fails', files: /./, after };
+      case 7:
+        return { kind: 'unlink-fails', after, ...files };
       default:
         return { kind: 'truncate-fails', after };
     }
@@ -212,8 +297,11 @@ class Program {
     await this.#settle();
     if (tracked.log!.failed !== undefined) return;
     this.#faulty = true;
+    tracked.config = { ...tracked.config, flushMessages: 1 };
+    tracked.log!.setConfig(tracked.config);
+    await this.#ticks(40);
     this.#files.arm({ kind: 'datasync-hangs', files: new RegExp(`/${tracked.topic}/0/.*\\.log$`) });
-    this.#goOn(tracked.append([this.#record(), this.#record()], false));
+    this.#goOn(tracked.append([this.#record(), this.#record()], false, this.#clock.now()));
     for (let ticks = 0; this.#files.isArmed && ticks < 1000; ticks++) await this.#ticks(1);
     this.#clock.advance(60_000);
     check(tracked.log?.failed !== undefined, () => 'the watchdog gives the log up');
@@ -238,7 +326,7 @@ class Program {
     if ((await deletion) !== 'done') return this.#restart();
     this.#deletionDone(deleting);
     if (this.#oneIn(3)) return this.#restart();
-    this.#files.arm();
+    this.#heal();
     await this.#openLogs();
   }
 
@@ -271,7 +359,9 @@ class Program {
     for (const tracked of sound) {
       if (this.#oneIn(2))
         this.#goOn(
-          tracked.append([this.#record()], this.#oneIn(3)).catch((error: unknown) => this.#tolerate(error)),
+          tracked
+            .append([this.#record()], this.#oneIn(3), this.#clock.now())
+            .catch((error: unknown) => this.#tolerate(error)),
         );
     }
     if (this.#oneIn(2)) await this.#ticks(this.#below(6));
@@ -286,12 +376,17 @@ class Program {
   }
 
   #stopMachine(): void {
+    this.#generation++;
+    this.#maintaining = Promise.resolve();
     const keep = (['nothing', 'everything', 'anything', 'anything', 'anything', 'kill'] as const)[
       this.#below(6)
     ]!;
     this.trace.push(keep === 'kill' ? keep : `crash, keeping ${keep}`);
-    if (keep === 'kill') this.#files.kill();
-    else {
+    if (keep === 'kill') {
+      this.#files.kill();
+      if (this.#faulty) this.#after = 'crash';
+    } else {
+      this.#after = 'crash';
       this.#files.crash(keep satisfies Keep, this.#random);
       if (this.#oneIn(2)) this.#index.crash(this.#random);
     }
@@ -341,6 +436,7 @@ class Program {
 
   async #openStore(): Promise<void> {
     const stop = this.#stop;
+    this.#heal();
     this.#fixture = await openStore({
       directory: DIRECTORY,
       fileSystem: this.#files.process(),
@@ -349,6 +445,7 @@ class Program {
       indexIntervalBytes: 64 + this.#below(1000),
       tailCacheBytes: this.#oneIn(2) ? 0 : 1 << 20,
       checkpointBytes: 500 + this.#below(5000),
+      checkIntervalMs: 0,
     });
     const { store } = this.#fixture;
     const { previousStopWasClean } = store.identity;
@@ -388,8 +485,9 @@ class Program {
       const log = await store.openPartition({ topic, topicId, partition: 0, logId, leaderEpoch, config });
       log.onCommitted = (offset) => log.setHighWatermark(offset);
       this.trace.push(`${topicId} open from ${log.logStartOffset} to ${log.logEndOffset}`);
-      await tracked.opened(log);
+      await tracked.opened(log, this.#after);
     }
+    this.#after = 'kill';
   }
 
   /** A log that has failed is read, closed and opened again; or all goes down. */
@@ -402,7 +500,7 @@ class Program {
         () => `${tracked.topic} failed: ${log.failed?.message}`,
       );
       this.trace.push(`${tracked.topic}: repair`);
-      this.#files.arm();
+      this.#heal();
       await this.#settle();
       const upTo = log.flushedOffset;
       tracked.compare(await readTo(log, log.logStartOffset, upTo, 2000), log.logStartOffset, upTo);
@@ -413,11 +511,17 @@ class Program {
       await this.#ticks(20);
       await this.#fixture!.store.closePartition(log);
       tracked.log = undefined;
+      this.#after = 'crash';
       await this.#openLogs();
     }
   }
 
   // ------------------------------------------------------------------------------------------------- parts
+
+  #heal(): void {
+    this.#files.arm();
+    this.#files.capacityBytes = Number.POSITIVE_INFINITY;
+  }
 
   /** Work whose end nobody waits for now; whose failure is told at the next step. */
   #goOn(work: Promise<void>): void {
@@ -461,7 +565,14 @@ class Program {
   }
 
   #randomConfig(): TrackedLog['config'] {
-    return logConfig({ segmentBytes: 200 + this.#below(5000) });
+    return logConfig({
+      segmentBytes: 200 + this.#below(5000),
+      segmentMs: this.#oneIn(3) ? 1 + this.#below(200_000) : Number.POSITIVE_INFINITY,
+      flushMessages: this.#oneIn(4) ? 2 + this.#below(30) : 1,
+      flushMs: this.#below(3000),
+      retentionMs: this.#oneIn(3) ? this.#below(200_000) : Number.POSITIVE_INFINITY,
+      retentionBytes: this.#oneIn(4) ? this.#below(20_000) : Number.POSITIVE_INFINITY,
+    });
   }
 
   #anyLog(): TrackedLog {
@@ -472,10 +583,16 @@ class Program {
     const size = this.#oneIn(6) ? this.#below(2000) : this.#below(60);
     const text = `${this.#recordCount++}:`;
     return {
-      timestampMs: 1000 + this.#below(200),
+      timestampMs: this.#timestampMs(),
       key: this.#oneIn(3) ? null : Buffer.from(`k${this.#below(5)}`),
       value: this.#oneIn(8) ? null : Buffer.alloc(text.length + size, text),
     };
+  }
+
+  #timestampMs(): number {
+    if (this.#oneIn(30)) return -1;
+    if (this.#oneIn(30)) return this.#below(2 * this.#clock.now());
+    return this.#clock.now() + this.#below(200) - 100;
   }
 
   #below(bound: number): number {

@@ -10,6 +10,10 @@ export function check(condition: boolean, what: () => string): asserts condition
   if (!condition) throw new Error(what());
 }
 
+interface AppendedRecord extends TestRecord {
+  readonly appendedAtMs: number;
+}
+
 export class TrackedLog {
   readonly topic: string;
   readonly topicId: string;
@@ -18,9 +22,13 @@ export class TrackedLog {
   /** Leader epoch of the last opening; the owner remembers it durably. */
   epoch = 0;
   /** By offset. */
-  records: TestRecord[] = [];
-  /** Offsets below it were acknowledged as flushed, or seen by a reader. */
+  records: AppendedRecord[] = [];
+  /** Leader epochs that have appended, and where they began. */
+  epochStarts: { readonly leaderEpoch: number; readonly offset: number }[] = [];
+  /** Offsets below it were acknowledged as flushed, or seen by a reader below the flushed offset. */
   promised = 0;
+  /** Offsets below it were acknowledged; only what stops the machine, or a flush that fails, may take them back. */
+  committed = 0;
   /** The log start was acknowledged to be here, or seen here after an opening … */
   startPromised = 0;
   /** … and may have moved up to here. */
@@ -35,48 +43,95 @@ export class TrackedLog {
   }
 
   /** Appends one batch, or its records one by one into the shared one. Resolves when it is known what became of it. */
-  async append(records: readonly TestRecord[], shared: boolean): Promise<void> {
+  async append(records: readonly TestRecord[], shared: boolean, nowMs: number): Promise<void> {
     const log = this.log!; // programs append to open logs only
     const model = this.records;
     const appends: Append[] = [];
-    if (shared) {
-      for (const each of records) {
-        appends.push(log.join((writer) => write(writer, each)));
-        model.push(each);
+    for (const each of shared ? records.map((record) => [record]) : [records]) {
+      appends.push(shared ? log.join((writer) => write(writer, each[0]!)) : append(log, each)); // one each, when shared
+      if (this.epochStarts.at(-1)?.leaderEpoch !== this.epoch) {
+        this.epochStarts.push({ leaderEpoch: this.epoch, offset: model.length });
       }
-    } else {
-      appends.push(append(log, records));
-      model.push(...records);
+      for (const record of each) model.push({ ...record, appendedAtMs: nowMs });
     }
     check(log.logEndOffset === model.length, () => `${this.topic} ends at ${log.logEndOffset}`);
     const first = appends[0]!; // there is a record at least
     check(first.baseOffset === model.length - records.length, () => `an append at ${first.baseOffset}`);
     const end = model.length;
-    const outcomes = await Promise.all(appends.map(({ flushed }) => flushed));
+    const all = async (promises: readonly Promise<unknown>[]): Promise<boolean> =>
+      (await Promise.all(promises)).every((error) => error === undefined);
     // An answer that comes after a crash is one that nobody got.
-    if (this.records !== model || this.log !== log) return;
-    if (outcomes.every((error) => error === undefined)) this.promise(end);
+    const isCurrent = (): boolean => this.records === model && this.log === log;
+    const committed = all(appends.map((each) => each.committed)).then((good) => {
+      if (good && isCurrent()) this.committed = Math.max(this.committed, end);
+    });
+    // Nobody waits for a flush that comes in its time.
+    void all(appends.map((each) => each.flushed)).then((good) => {
+      if (good && isCurrent()) this.promise(end);
+    });
+    await committed;
+    if (this.config.flushMessages === 1 && isCurrent()) await all(appends.map((each) => each.flushed));
   }
 
   promise(end: number): void {
     this.promised = Math.max(this.promised, end);
   }
 
-  /** What an opening found is what there is from now on. */
-  async opened(log: PartitionLog): Promise<void> {
+  /** What an opening found is what there is from now on. `after`: whether it may have lost what was not flushed. */
+  async opened(log: PartitionLog, after: 'kill' | 'crash'): Promise<void> {
     const { logStartOffset: start, logEndOffset: end } = log;
     const where = (what: string) => () => `${this.topic} opens from ${start} to ${end}: ${what}`;
     check(log.failed === undefined, where(`it takes no appends: ${log.failed?.message}`));
     check(end >= this.promised, where(`acknowledged to ${this.promised}`));
+    check(after === 'crash' || end >= this.committed, where(`committed to ${this.committed}`));
     check(end <= this.records.length, where(`only ${this.records.length} were appended`));
     check(start >= this.startPromised, where(`the start had been moved to ${this.startPromised}`));
     check(start <= this.startAllowed, where(`the start was moved to ${this.startAllowed} at most`));
     this.log = log;
     this.records = this.records.slice(0, end);
+    this.epochStarts = this.epochStarts.filter(({ offset }) => offset < end);
     this.startPromised = start;
     this.startAllowed = start;
     this.compare(await readTo(log, start, end, 1 << 16), start, end);
     this.promised = end;
+    this.committed = end;
+    this.compareEpochs();
+  }
+
+  /** Where epochs end, of those that are in the log whole. */
+  compareEpochs(): void {
+    const log = this.log!; // of an open log only
+    const ends = [...this.epochStarts.slice(1).map(({ offset }) => offset), log.logEndOffset];
+    for (const [index, { leaderEpoch, offset }] of this.epochStarts.entries()) {
+      // What is in the open shared batch is in no segment yet.
+      if (offset < log.logStartOffset || offset >= log.flushedOffset) continue;
+      const found = log.endOfEpoch(leaderEpoch);
+      const isRight = found?.leaderEpoch === leaderEpoch && found.endOffset === ends[index];
+      check(
+        isRight,
+        () => `epoch ${leaderEpoch} ends at ${JSON.stringify(found)}, and not at ${ends[index]}`,
+      );
+    }
+  }
+
+  /** Retention will look at the log now: what it may take, and nobody knows it better than this. */
+  mayRetire(nowMs: number): void {
+    const { retentionMs, retentionBytes, deletes } = this.config;
+    const log = this.log!; // of an open log only
+    if (!deletes || (retentionMs === Number.POSITIVE_INFINITY && retentionBytes === Number.POSITIVE_INFINITY))
+      return;
+    const isYoung = ({ timestampMs, appendedAtMs }: AppendedRecord): boolean =>
+      nowMs - appendedAtMs <= retentionMs && (timestampMs < 0 || nowMs - timestampMs <= retentionMs);
+    const young = this.records.findIndex((each, offset) => offset >= log.logStartOffset && isYoung(each));
+    const bound = retentionBytes === Number.POSITIVE_INFINITY && young >= 0 ? young : log.highWatermark;
+    this.startAllowed = Math.max(this.startAllowed, Math.min(bound, log.highWatermark));
+  }
+
+  /** The start was moved, durably. */
+  startMoved(offset: number): void {
+    this.startPromised = Math.max(this.startPromised, offset);
+    this.startAllowed = Math.max(this.startAllowed, offset);
+    this.promise(offset);
   }
 
   /** What was read is what was appended. */
@@ -96,9 +151,8 @@ export class TrackedLog {
 
   /** First offset below `upTo` with a timestamp at or above; −1 when there is none. */
   firstFrom(timestampMs: number, upTo: number): number {
-    return this.records.findIndex(
-      (each, at) => at < upTo && at >= this.startPromised && each.timestampMs >= timestampMs,
-    );
+    const start = this.log!.logStartOffset; // of an open log only
+    return this.records.findIndex((each, at) => at < upTo && at >= start && each.timestampMs >= timestampMs);
   }
 }
 
