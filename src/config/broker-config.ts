@@ -32,6 +32,9 @@ export interface ListenerConfig {
 
 export interface StorageConfig {
   readonly flushTimeoutMs: number;
+  /** 0 = none. */
+  readonly diskReserveBytes: number;
+  readonly checkIntervalMs: number;
   readonly checkpointBytes: number;
   readonly indexIntervalBytes: number;
   readonly tailCacheBytes: number;

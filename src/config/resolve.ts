@@ -21,6 +21,8 @@ export function resolveBroker(config: CheckedConfig, workingDirectory: string): 
     listeners: config.listener.map(resolveListener),
     storage: {
       flushTimeoutMs: storage.flush_timeout,
+      diskReserveBytes: storage.disk_reserve_size,
+      checkIntervalMs: storage.check_interval,
       checkpointBytes: storage.checkpoint_size,
       indexIntervalBytes: storage.index_interval_size,
       tailCacheBytes: storage.tail_cache_size,
@@ -30,7 +32,11 @@ export function resolveBroker(config: CheckedConfig, workingDirectory: string): 
       partitionsMax: topics.partitions_max,
       autoCreate: topics.auto_create,
       autoCreateLimit: topics.auto_create_limit,
-      config: kafkaConfig(topics.config),
+      config: {
+        'flush.messages': String(storage.flush_messages),
+        'flush.ms': String(storage.flush_interval),
+        ...kafkaConfig(topics.config),
+      },
       statePartitions: topics.state_partitions,
     },
     declaredTopics: config.topic.map(resolveTopic),

@@ -59,27 +59,84 @@ const GIB = 1024 ** 3;
 const DAY_MS = 86_400_000;
 const INT32_MAX = 2 ** 31 - 1;
 
-/** A Kafka topic config that is a number of bytes: bare as in Kafka's own files, or with a unit. */
-const kafkaBytes = (minBytes: number, maxBytes: number) =>
+interface KafkaUnit {
+  readonly form: string;
+  readonly named: string;
+  readonly example: string;
+  readonly parse: (text: string) => number | undefined;
+}
+
+const BYTES: KafkaUnit = {
+  form: 'bytes or size',
+  named: 'bytes',
+  example: `a size such as ${SIZE_FORM}`,
+  parse: parseSize,
+};
+const MILLISECONDS: KafkaUnit = {
+  form: 'ms or duration',
+  named: 'milliseconds',
+  example: `a duration such as ${DURATION_FORM}`,
+  parse: parseDuration,
+};
+
+/** A Kafka topic config that is a number of something: bare as in Kafka's own files, or with a unit. */
+const kafkaNumber = (unit: KafkaUnit, min: number, max: number = Number.MAX_SAFE_INTEGER) =>
   z
     .union([z.number(), z.string()])
     .transform((written, context) => {
-      const bytes =
-        typeof written === 'number' ? written : (parseSize(written) ?? Number(written || Number.NaN));
-      if (Number.isInteger(bytes) && bytes >= minBytes && bytes <= maxBytes) return bytes;
-      const message = Number.isNaN(bytes)
-        ? `must be bytes or a size such as ${SIZE_FORM}, not "${written}"`
-        : `must be from ${minBytes} to ${maxBytes} bytes, not ${JSON.stringify(written)}`;
+      const value =
+        typeof written === 'number' ? written : (unit.parse(written) ?? Number(written || Number.NaN));
+      if (Number.isInteger(value) && value >= min && value <= max) return value;
+      const message = Number.isNaN(value)
+        ? `must be ${unit.named} or ${unit.example}, not "${written}"`
+        : `must be from ${min} to ${max} ${unit.named}, not ${JSON.stringify(written)}`;
       context.issues.push({ code: 'custom', message, input: written });
       return z.NEVER;
     })
-    .meta({ form: 'bytes or size' });
+    .meta({ form: unit.form });
 
+/** Kafka's names of what the hub honours; src/hub/topic-configs.ts says what each means. */
 export const topicConfigSchema = z.strictObject({
-  'segment.bytes': kafkaBytes(1024, INT32_MAX).optional().meta({
+  'retention.ms': kafkaNumber(MILLISECONDS, -1).optional().meta({
+    description: 'Closed segments whose records are all older are deleted. -1: none is, for its age.',
+  }),
+  'retention.bytes': kafkaNumber(BYTES, -1).optional().meta({
+    description:
+      'The oldest closed segments of a partition larger than this are deleted. -1: none is, for its size.',
+  }),
+  'segment.bytes': kafkaNumber(BYTES, 1024, INT32_MAX).optional().meta({
     description: 'Size at which a segment file is closed and the next one begun.',
   }),
-  'max.message.bytes': kafkaBytes(1, INT32_MAX).optional().meta({
+  'segment.ms': kafkaNumber(MILLISECONDS, 1).optional().meta({
+    description: 'Age at which a segment file is closed, however small it is.',
+  }),
+  'segment.index.bytes': kafkaNumber(BYTES, 4, INT32_MAX).optional().meta({
+    description: 'Size of its index at which a segment file is closed.',
+  }),
+  'cleanup.policy': z.enum(['delete', 'compact', 'compact,delete']).optional().meta({
+    description:
+      'What happens to old records: deleted by age and size, or but the latest of each key, or both.',
+  }),
+  'min.cleanable.dirty.ratio': z.number().min(0).max(1).optional().meta({
+    description: 'Share of bytes not compacted yet, 0 to 1, from which on a partition is compacted.',
+    form: 'number',
+  }),
+  'min.compaction.lag.ms': kafkaNumber(MILLISECONDS, 0).optional().meta({
+    description: 'Records stay at least this long before compaction takes them.',
+  }),
+  'max.compaction.lag.ms': kafkaNumber(MILLISECONDS, 1).optional().meta({
+    description: 'Records wait at most this long for compaction, whatever the ratio.',
+  }),
+  'delete.retention.ms': kafkaNumber(MILLISECONDS, 0).optional().meta({
+    description: 'How long compaction keeps tombstones, for readers who are behind.',
+  }),
+  'flush.messages': z.int().min(1).optional().meta({
+    description: 'Records between flushes to disk. Unset: `storage.flush_messages`.',
+  }),
+  'flush.ms': kafkaNumber(MILLISECONDS, 0).optional().meta({
+    description: 'Longest time that records wait for their flush. Unset: `storage.flush_interval`.',
+  }),
+  'max.message.bytes': kafkaNumber(BYTES, 1, INT32_MAX).optional().meta({
     description: 'Largest batch that the topic takes, and largest publish of an MQTT client.',
   }),
   'message.timestamp.type': z.enum(['CreateTime', 'LogAppendTime']).optional().meta({
@@ -155,6 +212,15 @@ export const configSchema = z.strictObject({
 
   storage: z
     .strictObject({
+      flush_messages: z.int().min(1).prefault(1).meta({
+        description:
+          'Records of a partition between flushes to disk. 1: an acknowledged batch is on disk. Above: a power cut may take what was acknowledged since the last flush.',
+      }),
+      flush_interval: duration(0, 365 * DAY_MS)
+        .prefault('1s')
+        .meta({
+          description: 'Longest time that `flush_messages` leaves records unflushed.',
+        }),
       flush_timeout: duration(100, DAY_MS).prefault('30s').meta({
         description:
           'A flush to disk that takes longer makes its partition refuse appends until it is reopened.',
@@ -168,6 +234,17 @@ export const configSchema = z.strictObject({
       index_interval_size: size(512, GIB).prefault('4KiB').meta({
         description: 'One index entry for each so many bytes of log.',
       }),
+      disk_reserve_size: size(0, 64 * 1024 * GIB)
+        .prefault('256MiB')
+        .meta({
+          description:
+            'When less is free on the disk, appends are refused; reading, retention and deleting go on. "0B": none.',
+        }),
+      check_interval: duration(100, 365 * DAY_MS)
+        .prefault('5m')
+        .meta({
+          description: 'From one round of retention and compaction to the next.',
+        }),
       tail_cache_size: size(MIB, 64 * GIB)
         .prefault('64MiB')
         .meta({

@@ -199,6 +199,7 @@ export class TopicStore {
         logId: topic.record.logIds[partition.partition]!,
         leaderEpoch: partition.leaderEpoch,
         config: topic.logConfig,
+        internal: topic.internal,
       });
       partition.open(partitionLog);
     } catch (error) {

@@ -13,6 +13,8 @@ export function configOf(dataDirectory: string, listeners: readonly ListenerConf
     listeners,
     storage: {
       flushTimeoutMs: 30_000,
+      diskReserveBytes: 0,
+      checkIntervalMs: 300_000,
       checkpointBytes: 1024 * 1024,
       indexIntervalBytes: 4096,
       tailCacheBytes: 1024 * 1024,

@@ -62,6 +62,8 @@ const segment = fc.oneof(
     'config',
     'segment.bytes',
     'SEGMENT_BYTES',
+    'RETENTION_MS',
+    'CLEANUP_POLICY',
     'limits',
     '',
   ),

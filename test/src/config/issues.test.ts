@@ -135,6 +135,25 @@ describe('values', () => {
       [`polylog.toml:6: topics.config.segment.bytes: must be bytes or a size ${SIZES}, not "x"`],
     ],
     [
+      'a Kafka time',
+      `${LISTENER}[topics]\nconfig = { "retention.ms" = "a week" }`,
+      [
+        `polylog.toml:6: topics.config.retention.ms: must be milliseconds or a duration ${DURATIONS}, not "a week"`,
+      ],
+    ],
+    [
+      'a Kafka time below what there is',
+      `${LISTENER}[topics]\nconfig = { "retention.ms" = -2 }`,
+      [
+        'polylog.toml:6: topics.config.retention.ms: must be from -1 to 9007199254740991 milliseconds, not -2',
+      ],
+    ],
+    [
+      'a dial below every record',
+      `${LISTENER}[storage]\nflush_messages = 0`,
+      ['polylog.toml:6: storage.flush_messages: must be at least 1, not 0'],
+    ],
+    [
       'a Kafka size out of bounds',
       `${LISTENER}[topics]\nconfig = { "max.message.bytes" = -1 }`,
       ['polylog.toml:6: topics.config.max.message.bytes: must be from 1 to 2147483647 bytes, not -1'],

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/load.ts';
 import { printConfig } from '../../../src/config/print.ts';
 import { formatIssue } from '../../../src/config/sources.ts';
+import { checkTopicConfig } from '../../../src/hub/topic-configs.ts';
 import { LISTENER, sound } from './fixtures.ts';
 
 describe('resolved values', () => {
@@ -38,7 +39,7 @@ describe('resolved values', () => {
       config."segment.bytes" = "1MB"`);
     expect(broker.kafka).toMatchObject({ fetchMaxWaitMs: 90_000, requestBytesMax: 1_572_864 });
     expect(broker.mqtt.keepaliveMaxSeconds).toBe(2);
-    expect(broker.topics.config).toEqual({
+    expect(broker.topics.config).toMatchObject({
       'segment.bytes': '67108864',
       'max.message.bytes': '1000',
       'message.timestamp.type': 'LogAppendTime',
@@ -46,6 +47,55 @@ describe('resolved values', () => {
     expect(broker.declaredTopics).toEqual([
       { name: 'a', partitions: -1, config: { 'segment.bytes': '1000000' } },
     ]);
+  });
+
+  it("takes Kafka's times and sizes with a unit, bare, and with -1 where Kafka does", () => {
+    const { broker } = sound(`${LISTENER}
+      [topics.config]
+      "retention.ms" = "7d"
+      "retention.bytes" = -1
+      "segment.bytes" = "1GiB"
+      "segment.ms" = "1h30m"
+      "flush.ms" = 250
+      "delete.retention.ms" = "0"
+      "min.cleanable.dirty.ratio" = 0.25
+      "cleanup.policy" = "compact,delete"
+      [[topic]]
+      name = "kept"
+      config."retention.ms" = "-1"`);
+    expect(broker.topics.config).toEqual({
+      'flush.messages': '1',
+      'retention.ms': '604800000',
+      'retention.bytes': '-1',
+      'segment.bytes': '1073741824',
+      'segment.ms': '5400000',
+      'flush.ms': '250',
+      'delete.retention.ms': '0',
+      'min.cleanable.dirty.ratio': '0.25',
+      'cleanup.policy': 'compact,delete',
+    });
+    expect(broker.declaredTopics[0]?.config).toEqual({ 'retention.ms': '-1' });
+    expect(checkTopicConfig(broker.topics.config)).toBeUndefined();
+  });
+
+  it("gives topics the store's dial, unless they have their own", () => {
+    const storage = '[storage]\nflush_messages = 100\nflush_interval = "250ms"';
+    expect(sound(`${LISTENER}${storage}`).broker.topics.config).toEqual({
+      'flush.messages': '100',
+      'flush.ms': '250',
+    });
+    expect(sound(`${LISTENER}${storage}\n[topics]\nconfig."flush.ms" = "2s"`).broker.topics.config).toEqual({
+      'flush.messages': '100',
+      'flush.ms': '2000',
+    });
+  });
+
+  it("hands the store's bounds on", () => {
+    const storage = '[storage]\ndisk_reserve_size = "0B"\ncheck_interval = "30s"';
+    expect(sound(`${LISTENER}${storage}`).broker.storage).toMatchObject({
+      diskReserveBytes: 0,
+      checkIntervalMs: 30_000,
+    });
   });
 
   it.each([
@@ -127,7 +177,7 @@ describe('overrides', () => {
   it("reach Kafka's topic configs", () => {
     const environment = { POLYLOG__TOPICS__CONFIG__SEGMENT_BYTES: '2MiB' };
     const settings = ['topics.config.message.timestamp.type=LogAppendTime'];
-    expect(sound(LISTENER, { environment, settings }).broker.topics.config).toEqual({
+    expect(sound(LISTENER, { environment, settings }).broker.topics.config).toMatchObject({
       'segment.bytes': '2097152',
       'message.timestamp.type': 'LogAppendTime',
     });
