@@ -16,23 +16,16 @@ export interface CompactionPlan {
   readonly dirtyOffsets: number;
 }
 
-/**
- * The oldest segments of a log that may be compacted: closed, on disk, and below what readers and transactions make
- * stable. Never the newest file: recovery scans that from a checkpoint which knows its positions, so its bytes must not
- * move. (That it has been compacted earlier does not matter: a segment becomes older than the newest once, and stays it.)
- */
+/** The oldest segments of a log that may be compacted: closed, on disk, and below what readers and transactions make stable. */
 export function compactableSegments(log: CompactedLog): readonly Segment[] {
   const all = log.segments.all;
-  let newest = all.length - 1;
-  while (newest >= 0 && all[newest]!.flushedBytes === 0) newest--; // above −1, below the length
-  let count = 0;
-  while (count < newest) {
-    const segment = all[count]!; // below the length
-    const isWhole = log.isClosed(segment) && segment.flushedBytes === segment.byteSize;
-    if (!isWhole || segment.endOffset > log.stableOffset()) break;
-    count++;
-  }
-  return all.slice(0, count);
+  const isCompactable = (segment: Segment): boolean =>
+    log.isClosed(segment) &&
+    segment.flushedBytes > 0 &&
+    segment.flushedBytes === segment.byteSize &&
+    segment.endOffset <= log.stableOffset();
+  const first = all.findIndex((segment) => !isCompactable(segment));
+  return first < 0 ? all : all.slice(0, first);
 }
 
 /** Undefined when there is nothing to be done. @param times of a segment, wherever they are to be had */

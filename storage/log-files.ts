@@ -41,6 +41,7 @@ export class LogFiles {
   #checkpointDue: boolean;
   #waiting: DueCheckpoint | undefined;
   #checkpointing = false;
+  #checkpointWriting: Promise<unknown> | undefined;
   /** Where the newest snapshot that was written ends; they are written one after the other. */
   #snapshotEndOffset = 0;
   #snapshotWriting: Promise<unknown> = Promise.resolve();
@@ -109,12 +110,22 @@ export class LogFiles {
     if (this.#waiting === undefined) return;
     // What a snapshot speaks of is on disk before it is: that may take the next flush.
     if ((this.#waiting.producers?.logEndOffset ?? 0) > this.#flushedOffset) return;
-    this.#checkpointing = true;
-    const writing = this.#writeCheckpoint(this.#waiting, 'durable').finally(() => {
-      this.#checkpointing = false;
-    });
+    const writing = this.#whileCheckpointing(this.#writeCheckpoint(this.#waiting, 'durable'));
     this.#waiting = undefined;
     this.#background.add('writing a checkpoint', writing);
+  }
+
+  /**
+   * Batches of the newest file are about to move within it: from now on a checkpoint tells nothing of positions in it.
+   * Durable when it resolves.
+   */
+  async batchesMove(segmentBase: number): Promise<void> {
+    while (this.#checkpointing) await this.#checkpointWriting;
+    this.#checkpointAtEnd = false;
+    const checkpoint = { segmentBase, bytePosition: 0, logEndOffset: segmentBase };
+    const content = { ...checkpoint, producers: this.#now.producers() !== undefined };
+    const { fileSystem } = this.#parts;
+    await this.#whileCheckpointing(writeCheckpoint(fileSystem, this.#directory, content, 'durable'));
   }
 
   /**
@@ -130,6 +141,16 @@ export class LogFiles {
       else if (producers !== undefined) await this.#writeSnapshot(producers, 'helpful');
     }
     await this.#writeManifest('whole');
+  }
+
+  /** One is written at a time. */
+  #whileCheckpointing(writing: Promise<void>): Promise<void> {
+    this.#checkpointing = true;
+    const written = writing.finally(() => {
+      this.#checkpointing = false;
+    });
+    this.#checkpointWriting = written.catch(() => {});
+    return written;
   }
 
   async #writeCheckpoint({ checkpoint, producers }: DueCheckpoint, durability: Durability): Promise<void> {

@@ -65,7 +65,9 @@ export class CompactedDisk {
 
   /** One batch. `key=value`, `key` alone for a tombstone, `=value` for a record without key. */
   async write(records: string, options: BatchOptions = {}): Promise<void> {
-    await append(this.log, records.split(' ').map(recordOf), options).flushed;
+    const timestampMs = this.fixture.clock.now();
+    const batch = records.split(' ').map((text) => recordOf(text, timestampMs));
+    await append(this.log, batch, options).flushed;
   }
 
   async compact(): Promise<void> {
@@ -102,11 +104,11 @@ export class CompactedDisk {
   }
 }
 
-export function recordOf(text: string): TestRecord {
+export function recordOf(text: string, timestampMs: number): TestRecord {
   const at = text.indexOf('=');
   const key = at < 0 ? text : text.slice(0, at);
   return {
-    timestampMs: 1000,
+    timestampMs,
     key: key === '' ? null : Buffer.from(key),
     value: at < 0 ? null : Buffer.from(text.slice(at + 1)),
   };
