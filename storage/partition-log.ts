@@ -5,24 +5,24 @@ import { BackgroundWork } from './background-work.ts';
 import type { RecordRange } from './batch-cursor.ts';
 import type { BatchOptions, BatchWriter } from './batch-writer.ts';
 import type { Append } from './commit-group.ts';
-import { type CommitHost, Committer } from './committer.ts';
+import { Committer } from './committer.ts';
 import type { CompactedLog } from './compacted-log.ts';
 import { assert, StorageError, storageErrorOf } from './errors.ts';
-import type { Flushed } from './flush-dial.ts';
 import { IndexCompletion } from './index-completion.ts';
 import { type EpochEnd, endOfEpoch, epochStarts } from './leader-epochs.ts';
-import { UNFLUSHED_BYTES_MAX } from './limits.ts';
 import { LogAppender } from './log-appender.ts';
+import { type CommittedLog, LogCommits } from './log-commits.ts';
 import { type LogConfig, withinBounds } from './log-config.ts';
 import { LogFiles } from './log-files.ts';
 import { emptyRange, LogReader } from './log-reader.ts';
+import { LogState } from './log-state.ts';
 import { LogTrimmer, type TrimmedLog } from './log-trimmer.ts';
-import type { Manifest, RecoveryCheckpoint } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
 import { OffsetIndex } from './offset-index.ts';
 import type { ProducerStates } from './producer-states.ts';
 import type { LogFailure, RecoveredLog } from './recovery.ts';
 import { momentOf } from './retention.ts';
-import { type Segment, SegmentList } from './segment.ts';
+import { SegmentList } from './segment.ts';
 import type { StoreParts } from './store-parts.ts';
 import { PartitionTail } from './tail-cache.ts';
 import { TimeLookup, type TimestampedOffset } from './time-lookup.ts';
@@ -55,13 +55,14 @@ export class PartitionLog {
 
   readonly #parts: StoreParts;
   readonly #directory: string;
-  readonly #isInternal: boolean;
+  readonly #state: LogState;
   readonly #segments: SegmentList;
   readonly #tail: PartitionTail;
   readonly #reader: LogReader;
   readonly #index: OffsetIndex;
   readonly #completion: IndexCompletion;
   readonly #times: TimeLookup;
+  readonly #commits: LogCommits;
   readonly #committer: Committer;
 
   readonly #appender: LogAppender;
@@ -71,10 +72,7 @@ export class PartitionLog {
   /** Made for the first compaction. */
   #compacted: CompactedLog | undefined;
 
-  #flushedOffset: number;
   #highWatermark: number;
-  #failed: StorageError | undefined;
-  #state: 'open' | 'closed' | 'deleted' = 'open';
   #closing: Promise<void> | undefined;
 
   constructor(parts: StoreParts, options: PartitionLogOptions, recovered: RecoveredLog) {
@@ -83,12 +81,15 @@ export class PartitionLog {
     this.leaderEpoch = options.leaderEpoch;
     this.#parts = parts;
     this.#directory = options.directory;
-    this.#isInternal = options.internal ?? false;
     this.name = `${options.topic}-${options.partition}`;
+    this.#state = new LogState(parts, {
+      name: this.name,
+      leaderEpoch: options.leaderEpoch,
+      isInternal: options.internal ?? false,
+      corrupt: recovered.corrupt,
+    });
     this.#segments = new SegmentList(recovered.segments);
-    this.#flushedOffset = recovered.logEndOffset;
     this.#highWatermark = recovered.logEndOffset;
-    this.#failed = recovered.corrupt;
     this.#background = new BackgroundWork(this.name, parts.log);
     this.#tail = new PartitionTail(parts.cache, (chunk) => this.#appender.forget(chunk));
     this.#index = new OffsetIndex(parts.index, options.logId, parts.indexCache);
@@ -100,7 +101,7 @@ export class PartitionLog {
       logStartOffset: () => this.logStartOffset,
       onIndexUnfit: (segment, wrong) =>
         this.#background.add('indexing', this.#completion.mend(segment, wrong)),
-      onCorrupt: (error) => this.#foundCorrupt(error),
+      onCorrupt: (error) => this.#state.foundCorrupt(error),
     });
     this.#times = new TimeLookup({
       segments: this.#segments,
@@ -109,7 +110,8 @@ export class PartitionLog {
       logStartOffset: () => this.logStartOffset,
       read: (offset, maxBytes, upTo) => this.read(offset, maxBytes, upTo),
     });
-    this.#committer = new Committer(this.#commitHost(), {
+    this.#commits = new LogCommits(parts, this.#committedLog(), recovered.logEndOffset);
+    this.#committer = new Committer(this.#commits, {
       scheduler: parts.scheduler,
       files: parts.files,
       clock: parts.clock,
@@ -150,7 +152,7 @@ export class PartitionLog {
 
   /** All below it is on disk. */
   get flushedOffset(): number {
-    return this.#flushedOffset;
+    return this.#commits.flushedOffset;
   }
 
   /** Readers see what is below it. After opening it is the flushed offset. */
@@ -160,7 +162,7 @@ export class PartitionLog {
 
   /** Set once a write or flush failed or hung, or damage was met: appends are refused from then on, reads go on. */
   get failed(): StorageError | undefined {
-    return this.#failed;
+    return this.#state.failed;
   }
 
   /** Those that wrote to the log; undefined when there are none. */
@@ -206,13 +208,13 @@ export class PartitionLog {
    *   sequence-gap, old-duplicate (before `fill` is called), record-too-large
    */
   append(options: BatchOptions, fill: (writer: BatchWriter) => void): Append {
-    this.#refuseAppends(options.leaderEpoch);
+    this.#state.refuseAppends(options.leaderEpoch);
     return this.#appender.append(options, fill);
   }
 
   /** Adds exactly one record to the open shared batch, which has no producer identity. @throws as `append` */
   join(fill: (writer: BatchWriter) => void): Append {
-    this.#refuseAppends(undefined);
+    this.#state.refuseAppends(undefined);
     return this.#appender.join(fill);
   }
 
@@ -222,7 +224,7 @@ export class PartitionLog {
    * @throws StorageError offset-out-of-range, corrupt, io, closed, deleted
    */
   async read(offset: number, maxBytes: number, upTo: number): Promise<RecordRange> {
-    this.#refuseUnlessOpen();
+    this.#state.refuseUnlessOpen();
     const bound = Math.min(upTo, this.logEndOffset);
     if (offset < this.logStartOffset || offset > bound) {
       throw new StorageError(
@@ -237,20 +239,20 @@ export class PartitionLog {
   /** The same, at once, when memory holds it; else undefined (and then `read` says why). */
   readCached(offset: number, maxBytes: number, upTo: number): RecordRange | undefined {
     const bound = Math.min(upTo, this.logEndOffset);
-    if (this.#state !== 'open' || offset < this.logStartOffset || offset > bound) return undefined;
+    if (!this.#state.isOpen || offset < this.logStartOffset || offset > bound) return undefined;
     if (offset === bound) return emptyRange(offset);
     return this.#reader.readCached(offset, maxBytes, bound);
   }
 
   /** First record with timestamp ≥ `timestampMs` below `upTo`. @throws StorageError corrupt, io, closed, deleted */
   async offsetForTime(timestampMs: number, upTo: number): Promise<TimestampedOffset | undefined> {
-    this.#refuseUnlessOpen();
+    this.#state.refuseUnlessOpen();
     return this.#times.offsetForTime(timestampMs, Math.min(upTo, this.logEndOffset));
   }
 
   /** First record among those with the largest timestamp below `upTo`. @throws as `offsetForTime` */
   async offsetOfMaxTimestamp(upTo: number): Promise<TimestampedOffset | undefined> {
-    this.#refuseUnlessOpen();
+    this.#state.refuseUnlessOpen();
     return this.#times.offsetOfMaxTimestamp(Math.min(upTo, this.logEndOffset));
   }
 
@@ -259,7 +261,8 @@ export class PartitionLog {
     const starts = epochStarts(this.#segments);
     // A log without a file begins in the present epoch.
     if (starts.length === 0) starts.push([this.leaderEpoch, this.logEndOffset]);
-    return endOfEpoch(starts, leaderEpoch, this.logEndOffset);
+    // What is in the open shared batch has no segment yet, and so no epoch that ends.
+    return endOfEpoch(starts, leaderEpoch, this.#segments.newest?.endOffset ?? this.logEndOffset);
   }
 
   /**
@@ -268,19 +271,18 @@ export class PartitionLog {
    * @throws StorageError offset-out-of-range above the high watermark; sticky, corrupt, io, disk-full, closed, deleted
    */
   async deleteRecords(beforeOffset: number): Promise<number> {
-    this.#refuseUnlessOpen();
-    if (this.#failed !== undefined) throw this.#failed;
+    this.#state.refuseUnlessWritable();
     return this.#trimmer.deleteRecords(beforeOffset);
   }
 
   /** Whether {@link maintain} has anything to do: cheap, for thousands of logs that have not. */
   maintenanceDue(): boolean {
-    return this.#isWritable && this.#trimmer.isDue(momentOf(this.#parts.clock));
+    return this.#state.isWritable && this.#trimmer.isDue(momentOf(this.#parts.clock));
   }
 
   /** Rolls by age, and removes what retention and the log's start leave behind. @throws StorageError io, disk-full */
   async maintain(): Promise<void> {
-    if (this.#isWritable) await this.#trimmer.maintain(momentOf(this.#parts.clock));
+    if (this.#state.isWritable) await this.#trimmer.maintain(momentOf(this.#parts.clock));
   }
 
   /** Flushes, and leaves nothing to scan for the next opening. Idempotent. @throws StorageError io */
@@ -291,7 +293,7 @@ export class PartitionLog {
 
   /** The topic is going: nothing more is written for its sake. */
   async abandon(): Promise<void> {
-    this.#state = 'deleted';
+    this.#state.deleted();
     await this.#committer.idle();
     await this.#trimmer.settled();
     this.#appender.failed();
@@ -301,101 +303,12 @@ export class PartitionLog {
 
   /** What a reopening in this process has to know; undefined when the log has not failed. */
   get failure(): LogFailure | undefined {
-    if (this.#failed === undefined) return undefined;
+    if (this.failed === undefined) return undefined;
     const segments = this.#segments.all;
     return {
       isSettled: () => this.#committer.isSettled,
       flushedBytesOf: (base) => segments.find(({ baseOffset }) => baseOffset === base)?.flushedBytes,
     };
-  }
-
-  #refuseAppends(leaderEpoch: number | undefined): void {
-    this.#refuseUnlessOpen();
-    if (this.#failed !== undefined) throw this.#failed;
-    if (leaderEpoch !== undefined && leaderEpoch !== this.leaderEpoch) {
-      const code = leaderEpoch < this.leaderEpoch ? 'fenced-epoch' : 'unknown-epoch';
-      throw new StorageError(code, `${this.name} has leader epoch ${this.leaderEpoch}, not ${leaderEpoch}`);
-    }
-    this.#parts.disk.refuseAppends(this.#isInternal);
-    if (this.#parts.counters.unflushedBytes > UNFLUSHED_BYTES_MAX) {
-      throw new StorageError('busy', `${UNFLUSHED_BYTES_MAX} bytes wait for the disk`);
-    }
-  }
-
-  #refuseUnlessOpen(): void {
-    if (this.#state !== 'open') throw new StorageError(this.#state, `${this.name} is ${this.#state}`);
-  }
-
-  #commitHost(): CommitHost {
-    return {
-      sealShared: () => this.#appender.sealShared(),
-      dirty: () => this.#tail.dirty(),
-      createSegment: (segment) => this.#createSegment(segment),
-      segmentClosed: (segment) => this.#background.add('indexing', this.#completion.closeSegment(segment)),
-      bytesFlushed: (ranges) => this.#appender.flushed(ranges),
-      committed: (offset) => this.#committed(offset),
-      flushed: (flushed) => this.#flushed(flushed),
-      failed: (error) => this.#commitFailed(error),
-      unflushedBytes: () => this.#parts.counters.unflushedBytes,
-      memoryIsShort: () => this.#parts.cache.isOverfull,
-    };
-  }
-
-  async #createSegment(segment: Segment): Promise<void> {
-    const { files, fileSystem } = this.#parts;
-    await files.create(segment.path);
-    await fileSystem.syncDirectory(this.#directory);
-    this.#files.segmentCreated(this.#segments);
-  }
-
-  #committed(offset: number): void {
-    try {
-      this.onCommitted?.(offset);
-    } catch (error) {
-      this.#parts.log.error('log.commit-listener-failed', { log: this.name, error });
-    }
-  }
-
-  #flushed({ endOffset, batches, bytes }: Flushed): void {
-    const { counters, cache } = this.#parts;
-    this.#flushedOffset = endOffset;
-    counters.flushes++;
-    counters.flushedBatches += batches;
-    cache.trim();
-    const { active } = this.#appender;
-    if (active?.index?.hasFullRuns) {
-      this.#background.add('indexing', this.#index.store(active, active.index, this.#flushedOffset, false));
-    }
-    if (active !== undefined) this.#files.flushed(bytes, this.#checkpointOf(active));
-  }
-
-  #commitFailed(error: StorageError): void {
-    this.#appender.failed();
-    this.#failed = new StorageError(
-      'sticky',
-      `${this.name} takes no appends until it is reopened: ${error.message}`,
-      error,
-    );
-    this.#parts.log.error('log.failed', { log: this.name, flushedOffset: this.#flushedOffset, error });
-    this.onFailed?.();
-  }
-
-  #foundCorrupt(error: StorageError): void {
-    this.#parts.log.error('log.damaged', { log: this.name, error });
-    this.#failed ??= error;
-  }
-
-  /** The flushed end of a segment, which is a batch's end: groups are flushed whole. */
-  #checkpointOf(segment: Segment): RecoveryCheckpoint {
-    return {
-      segmentBase: segment.baseOffset,
-      bytePosition: segment.flushedBytes,
-      logEndOffset: this.#flushedOffset,
-    };
-  }
-
-  get #isWritable(): boolean {
-    return this.#state === 'open' && this.#failed === undefined;
   }
 
   /** The log as its compaction sees it. */
@@ -409,13 +322,34 @@ export class PartitionLog {
       completion: this.#completion,
       background: this.#background,
       config: () => this.config,
-      isWritable: () => this.#isWritable,
-      stableOffset: () => Math.min(this.#highWatermark, this.#flushedOffset, this.firstUnstableOffset),
+      isWritable: () => this.#state.isWritable,
+      stableOffset: () => Math.min(this.#highWatermark, this.flushedOffset, this.firstUnstableOffset),
       isClosed: (segment) => this.#appender.isClosed(segment),
       newestBaseOffsetOf: (producerId) => this.#appender.producers?.newestBaseOffsetOf(producerId) ?? -1,
+      newestMoves: (segmentBase) => this.#files.batchesMove(segmentBase),
       exclusively: (change) => this.#trimmer.exclusively(change),
     };
     return this.#compacted;
+  }
+
+  #committedLog(): CommittedLog {
+    return {
+      name: this.name,
+      directory: this.#directory,
+      segments: this.#segments,
+      tail: this.#tail,
+      index: this.#index,
+      completion: this.#completion,
+      background: this.#background,
+      appender: () => this.#appender,
+      smallFiles: () => this.#files,
+      committed: (offset) => this.onCommitted?.(offset),
+      failed: (error) => {
+        this.#appender.failed();
+        this.#state.commitFailed(error, this.flushedOffset);
+        this.onFailed?.();
+      },
+    };
   }
 
   #trimmedLog(): TrimmedLog {
@@ -428,8 +362,8 @@ export class PartitionLog {
       smallFiles: this.#files,
       background: this.#background,
       highWatermark: () => this.#highWatermark,
-      flushedOffset: () => this.#flushedOffset,
-      isWritable: () => this.#isWritable,
+      flushedOffset: () => this.flushedOffset,
+      isWritable: () => this.#state.isWritable,
       startMoved: () => this.onStartMoved?.(),
     };
   }
@@ -438,20 +372,20 @@ export class PartitionLog {
     return {
       leaderEpoch: this.leaderEpoch,
       // Only what a crash leaves: it is what recovery holds the files to.
-      highWatermark: Math.min(this.#highWatermark, this.#flushedOffset),
+      highWatermark: Math.min(this.#highWatermark, this.flushedOffset),
       logStartOffset: this.logStartOffset,
     };
   }
 
   async #close(): Promise<void> {
-    if (this.#state !== 'open') return;
-    this.#state = 'closed';
+    if (!this.#state.isOpen) return;
+    this.#state.closed();
     await this.#committer.flush();
     await this.#committer.idle();
     await this.#trimmer.settled();
     try {
       // Once the log has failed its files tell more than this process can: recovery has to look.
-      if (this.#failed === undefined) await this.#closeFiles();
+      if (this.failed === undefined) await this.#closeFiles();
     } catch (error) {
       throw storageErrorOf(error, `closing ${this.name}`);
     } finally {
@@ -464,7 +398,7 @@ export class PartitionLog {
     const { newest } = this.#segments;
     if (active !== undefined) this.#background.add('indexing', this.#completion.closeSegment(active));
     await this.#completion.settled();
-    await this.#files.close(newest && this.#checkpointOf(newest));
+    await this.#files.close(newest && this.#commits.checkpointOf(newest));
   }
 
   async #release(): Promise<void> {

@@ -198,8 +198,9 @@ class Program {
       for (const [index, tracked] of logs.entries()) {
         const { log, config } = tracked;
         if (log === undefined || log.failed !== undefined || this.#faulty) continue;
+        if (tracked.deletedBefore >= log.logStartOffset) continue;
         tracked.startMoved(log.logStartOffset);
-        if (config.retentionMs < Number.POSITIVE_INFINITY) continue;
+        if (tracked.deletedBefore > 0 || config.retentionMs < Number.POSITIVE_INFINITY) continue;
         const enough = Math.min(sizes[index]!, config.retentionBytes);
         check(log.byteSize >= enough, () => `${log.byteSize} bytes are left, and ${enough} are to be kept`);
       }
@@ -219,6 +220,7 @@ class Program {
     const beforeOffset = start + this.#below(log.highWatermark - start + 1);
     this.trace.push(`${tracked.topic}: delete records before ${beforeOffset}`);
     tracked.startAllowed = Math.max(tracked.startAllowed, beforeOffset);
+    tracked.deletedBefore = Math.max(tracked.deletedBefore, beforeOffset);
     const generation = this.#generation;
     const deleting = log.deleteRecords(beforeOffset).then(
       () => {
@@ -404,6 +406,7 @@ class Program {
     const sound = this.#logs.filter(({ log }) => log !== undefined && log.failed === undefined);
     for (const tracked of this.#logs) tracked.log = undefined;
     this.#stop = 'in the middle';
+    if (this.#faulty) this.#after = 'crash';
     if (closed !== 'done') return false;
     for (const tracked of sound) tracked.promise(tracked.records.length);
     this.#stop = sound.length === this.#logs.length ? 'clean' : 'crash';
