@@ -1,0 +1,113 @@
+// What a commit does to its log: makes files, moves the flushed offset, has index entries and checkpoints stored.
+import type { BackgroundWork } from './background-work.ts';
+import type { CommitHost } from './committer.ts';
+import type { StorageError } from './errors.ts';
+import type { Flushed } from './flush-dial.ts';
+import type { IndexCompletion } from './index-completion.ts';
+import type { LogAppender } from './log-appender.ts';
+import type { LogFiles } from './log-files.ts';
+import type { RecoveryCheckpoint } from './manifest.ts';
+import type { OffsetIndex } from './offset-index.ts';
+import type { Segment, SegmentList } from './segment.ts';
+import type { StoreParts } from './store-parts.ts';
+import type { DirtyRange, PartitionTail } from './tail-cache.ts';
+
+export interface CommittedLog {
+  readonly name: string;
+  readonly directory: string;
+  readonly segments: SegmentList;
+  readonly tail: PartitionTail;
+  readonly index: OffsetIndex;
+  readonly completion: IndexCompletion;
+  readonly background: BackgroundWork;
+  /** Made later than this. */
+  appender(): LogAppender;
+  smallFiles(): LogFiles;
+  committed(offset: number): void;
+  failed(error: StorageError): void;
+}
+
+export class LogCommits implements CommitHost {
+  readonly #parts: StoreParts;
+  readonly #log: CommittedLog;
+  #flushedOffset: number;
+
+  constructor(parts: StoreParts, log: CommittedLog, flushedOffset: number) {
+    this.#parts = parts;
+    this.#log = log;
+    this.#flushedOffset = flushedOffset;
+  }
+
+  get flushedOffset(): number {
+    return this.#flushedOffset;
+  }
+
+  /** The flushed end of a segment, which is a batch's end: groups are flushed whole. */
+  checkpointOf(segment: Segment): RecoveryCheckpoint {
+    return {
+      segmentBase: segment.baseOffset,
+      bytePosition: segment.flushedBytes,
+      logEndOffset: this.#flushedOffset,
+    };
+  }
+
+  sealShared(): void {
+    this.#log.appender().sealShared();
+  }
+
+  dirty(): DirtyRange[] {
+    return this.#log.tail.dirty();
+  }
+
+  async createSegment(segment: Segment): Promise<void> {
+    const { files, fileSystem } = this.#parts;
+    await files.create(segment.path);
+    await fileSystem.syncDirectory(this.#log.directory);
+    this.#log.smallFiles().segmentCreated(this.#log.segments);
+  }
+
+  segmentClosed(segment: Segment): void {
+    this.#log.background.add('indexing', this.#log.completion.closeSegment(segment));
+    // Closed without a successor: a quiet log, which may not flush again for long.
+    if (segment === this.#log.segments.newest) this.#log.smallFiles().sealed(this.checkpointOf(segment));
+  }
+
+  bytesFlushed(ranges: readonly DirtyRange[]): void {
+    this.#log.appender().flushed(ranges);
+  }
+
+  flushed({ endOffset, batches, bytes }: Flushed): void {
+    const { counters, cache } = this.#parts;
+    const { background, index } = this.#log;
+    this.#flushedOffset = endOffset;
+    counters.flushes++;
+    counters.flushedBatches += batches;
+    cache.trim();
+    const { active } = this.#log.appender();
+    if (active?.index?.hasFullRuns) {
+      background.add('indexing', index.store(active, active.index, endOffset, false));
+    }
+    if (active !== undefined) this.#log.smallFiles().flushed(bytes, this.checkpointOf(active));
+  }
+
+  committed(offset: number): void {
+    try {
+      this.#log.committed(offset);
+    } catch (error) {
+      // The owner's fault must not reach a commit that went well.
+      this.#parts.log.error('log.commit-listener-failed', { log: this.#log.name, error });
+    }
+  }
+
+  failed(error: StorageError): void {
+    this.#log.failed(error);
+  }
+
+  unflushedBytes(): number {
+    return this.#parts.counters.unflushedBytes;
+  }
+
+  memoryIsShort(): boolean {
+    return this.#parts.cache.isOverfull;
+  }
+}

@@ -1,0 +1,87 @@
+// Whether a log is open, and whether it takes appends: refusals, and what makes a log refuse for good.
+import { StorageError } from './errors.ts';
+import { UNFLUSHED_BYTES_MAX } from './limits.ts';
+import type { StoreParts } from './store-parts.ts';
+
+export interface LogStateOptions {
+  readonly name: string;
+  readonly leaderEpoch: number;
+  readonly isInternal: boolean;
+  /** What recovery found. */
+  readonly corrupt: StorageError | undefined;
+}
+
+export class LogState {
+  readonly #parts: StoreParts;
+  readonly #options: LogStateOptions;
+  #life: 'open' | 'closed' | 'deleted' = 'open';
+  #failed: StorageError | undefined;
+
+  constructor(parts: StoreParts, options: LogStateOptions) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#failed = options.corrupt;
+  }
+
+  /** Appends are refused, reads go on. */
+  get failed(): StorageError | undefined {
+    return this.#failed;
+  }
+
+  get isOpen(): boolean {
+    return this.#life === 'open';
+  }
+
+  /** Nothing is written for the sake of a log that has failed. */
+  get isWritable(): boolean {
+    return this.#life === 'open' && this.#failed === undefined;
+  }
+
+  closed(): void {
+    this.#life = 'closed';
+  }
+
+  deleted(): void {
+    this.#life = 'deleted';
+  }
+
+  /** A write or a flush has failed, or hangs. */
+  commitFailed(error: StorageError, flushedOffset: number): void {
+    const { name } = this.#options;
+    const message = `${name} takes no appends until it is reopened: ${error.message}`;
+    this.#failed = new StorageError('sticky', message, error);
+    this.#parts.log.error('log.failed', { log: name, flushedOffset, error });
+  }
+
+  /** A read has met damage. */
+  foundCorrupt(error: StorageError): void {
+    this.#parts.log.error('log.damaged', { log: this.#options.name, error });
+    this.#failed ??= error;
+  }
+
+  /** @throws StorageError closed, deleted */
+  refuseUnlessOpen(): void {
+    if (this.#life === 'open') return;
+    throw new StorageError(this.#life, `${this.#options.name} is ${this.#life}`);
+  }
+
+  /** @throws StorageError closed, deleted, sticky, corrupt */
+  refuseUnlessWritable(): void {
+    this.refuseUnlessOpen();
+    if (this.#failed !== undefined) throw this.#failed;
+  }
+
+  /** @throws StorageError as above; fenced-epoch, unknown-epoch, disk-full, busy */
+  refuseAppends(callersEpoch: number | undefined): void {
+    this.refuseUnlessWritable();
+    const { name, leaderEpoch, isInternal } = this.#options;
+    if (callersEpoch !== undefined && callersEpoch !== leaderEpoch) {
+      const code = callersEpoch < leaderEpoch ? 'fenced-epoch' : 'unknown-epoch';
+      throw new StorageError(code, `${name} has leader epoch ${leaderEpoch}, not ${callersEpoch}`);
+    }
+    this.#parts.disk.refuseAppends(isInternal);
+    if (this.#parts.counters.unflushedBytes > UNFLUSHED_BYTES_MAX) {
+      throw new StorageError('busy', `${UNFLUSHED_BYTES_MAX} bytes wait for the disk`);
+    }
+  }
+}
