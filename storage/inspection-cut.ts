@@ -1,8 +1,8 @@
 // Makes the cut of recovery by hand: a log loses everything from an offset on, back to the start of a batch. What is cut
 // stays beside the log. Nobody else has the log open.
 //
-// The order is that of recovery turned round: first everything that promises what is going to be cut is taken back, then
-// files go, newest first, so that a crash at any point leaves a log that opens.
+// First everything goes that leads to what is going to be cut or promises it, then the files, newest first: so a crash at
+// any point leaves a log that opens.
 import { basename, join } from 'node:path';
 import { StorageError, storageErrorOf } from './errors.ts';
 import { CHECKPOINT_FILE, cutFileName, parseSegmentFileName } from './file-names.ts';
@@ -86,6 +86,7 @@ export async function cutLog(
 ): Promise<void> {
   const { directory, shortened, removed } = plan;
   try {
+    if (index !== undefined) await dropRows(plan, new OffsetIndex(index.database, index.logId));
     await takeBackPromises(fileSystem, plan);
     for (const { path } of [...removed].reverse()) {
       await fileSystem.rename(path, join(directory, cutFileName(basename(path), 0)));
@@ -93,7 +94,6 @@ export async function cutLog(
     }
     if (shortened !== undefined) await shorten(fileSystem, directory, shortened);
     await writeLeaderEpochs(fileSystem, directory, epochStarts(segmentListOf(plan)));
-    if (index !== undefined) await dropRows(plan, new OffsetIndex(index.database, index.logId));
   } catch (error) {
     throw storageErrorOf(error, `cutting ${directory}`);
   }
