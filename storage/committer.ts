@@ -50,19 +50,19 @@ export class CommitScheduler {
   }
 }
 
-export interface CommitterOptions {
+/** What committers share. */
+export interface CommitterParts {
   readonly scheduler: CommitScheduler;
   readonly files: OpenFiles;
   readonly clock: Clock;
   readonly flushTimeoutMs: number;
   readonly log: Log;
-  readonly name: string;
-  readonly policy: FlushPolicy;
 }
 
 export class Committer {
   readonly #host: CommitHost;
-  readonly #options: CommitterOptions;
+  readonly #parts: CommitterParts;
+  readonly #name: string;
   readonly #dial: FlushDial;
   /** The group that batches join now; the group whose bytes are on their way. */
   #open: CommitGroup | undefined;
@@ -85,12 +85,13 @@ export class Committer {
   readonly #idleWaiters: (() => void)[] = [];
   #settled = true;
 
-  constructor(host: CommitHost, options: CommitterOptions) {
+  constructor(host: CommitHost, parts: CommitterParts, name: string, policy: FlushPolicy) {
     this.#host = host;
-    this.#options = options;
+    this.#parts = parts;
+    this.#name = name;
     this.#dial = new FlushDial({
-      policy: options.policy,
-      clock: options.clock,
+      policy,
+      clock: parts.clock,
       unflushedBytes: () => host.unflushedBytes(),
       memoryIsShort: () => host.memoryIsShort(),
       onDue: () => this.#schedule(),
@@ -144,7 +145,7 @@ export class Committer {
     try {
       this.#host.sealShared();
     } catch (error) {
-      this.#fail(storageErrorOf(error, `finishing a batch of ${this.#options.name}`));
+      this.#fail(storageErrorOf(error, `finishing a batch of ${this.#name}`));
       return;
     }
     const group = this.#open;
@@ -154,12 +155,12 @@ export class Committer {
     this.#flush = this.#dial.isDue(group, ranges) ? this.#dial.begin() : undefined;
     this.#committing = true;
     this.#settled = false;
-    this.#startedAtMs = this.#options.clock.monotonic();
-    this.#watch(this.#options.flushTimeoutMs);
+    this.#startedAtMs = this.#parts.clock.monotonic();
+    this.#watch(this.#parts.flushTimeoutMs);
     this.#commit(group, ranges)
       .then(
         () => this.#finish(group),
-        (error: unknown) => this.#fail(storageErrorOf(error, `writing ${this.#options.name}`)),
+        (error: unknown) => this.#fail(storageErrorOf(error, `writing ${this.#name}`)),
       )
       .then(() => this.#comeToRest());
   }
@@ -181,7 +182,7 @@ export class Committer {
     this.#writtenBytes = 0;
     this.#toldBytes = 0;
     this.#host.segmentClosed(segment);
-    this.#options.files.drop(segment.path);
+    this.#parts.files.drop(segment.path);
     return true;
   }
 
@@ -199,11 +200,11 @@ export class Committer {
   #schedule(): void {
     if (this.#scheduled || this.#committing) return;
     this.#scheduled = true;
-    this.#options.scheduler.schedule(this);
+    this.#parts.scheduler.schedule(this);
   }
 
   async #commit(group: CommitGroup | undefined, ranges: readonly DirtyRange[]): Promise<void> {
-    const { files } = this.#options;
+    const { files } = this.#parts;
     for (const range of ranges) {
       const { chunk, end } = range;
       const segment = chunk.segment!; // set with the chunk's first finished batch
@@ -240,7 +241,7 @@ export class Committer {
       if (this.#failure !== undefined) return;
       this.#host.bytesFlushed(this.#dial.takeRanges());
       this.#host.segmentClosed(previous);
-      this.#options.files.drop(previous.path);
+      this.#parts.files.drop(previous.path);
     }
     await this.#host.createSegment(segment);
     this.#segment = segment;
@@ -252,7 +253,7 @@ export class Committer {
     const segment = this.#segment;
     if (segment === undefined) return;
     try {
-      await this.#options.files.with(segment.path, (file) => file.datasync());
+      await this.#parts.files.with(segment.path, (file) => file.datasync());
     } catch (error) {
       this.#datasyncFailed = true;
       throw error;
@@ -305,7 +306,8 @@ export class Committer {
   async #takeBack(): Promise<void> {
     const segment = this.#segment;
     if (segment === undefined) return;
-    const { files, log, name } = this.#options;
+    const { files, log } = this.#parts;
+    const name = this.#name;
     const position = this.#datasyncFailed ? segment.flushedBytes : this.#toldBytes;
     try {
       await files.with(segment.path, async (file) => {
@@ -330,13 +332,13 @@ export class Committer {
 
   /** One timer for many commits: when it fires it looks how old the commit under way is, and comes back later. */
   #watch(delayMs: number): void {
-    this.#watchdog ??= this.#options.clock.setTimer(delayMs, () => {
+    this.#watchdog ??= this.#parts.clock.setTimer(delayMs, () => {
       this.#watchdog = undefined;
       if (!this.#committing || this.#failure !== undefined) return;
-      const { flushTimeoutMs, clock, name } = this.#options;
+      const { flushTimeoutMs, clock } = this.#parts;
       const remainingMs = this.#startedAtMs + flushTimeoutMs - clock.monotonic();
       if (remainingMs > 0) this.#watch(remainingMs);
-      else this.#fail(new StorageError('io', `${name}: a flush was not done in ${flushTimeoutMs} ms`));
+      else this.#fail(new StorageError('io', `${this.#name}: a flush was not done in ${flushTimeoutMs} ms`));
     });
   }
 }

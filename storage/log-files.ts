@@ -101,6 +101,17 @@ export class LogFiles {
     this.#uncheckedBytes += bytes;
     this.#flushedOffset = checkpoint.logEndOffset;
     if (this.#uncheckedBytes >= this.#parts.checkpointBytes) this.#checkpointDue = true;
+    this.#writeIfDue(checkpoint);
+  }
+
+  /** The newest segment has closed and has no successor: as long as the log is quiet, an opening has nothing to scan. */
+  sealed(checkpoint: RecoveryCheckpoint): void {
+    if (this.#closing) return;
+    this.#checkpointDue = true;
+    this.#writeIfDue(checkpoint);
+  }
+
+  #writeIfDue(checkpoint: RecoveryCheckpoint): void {
     if (this.#checkpointing) return;
     if (this.#waiting === undefined && this.#checkpointDue) {
       this.#waiting = { checkpoint, producers: this.#now.producers() };

@@ -3,24 +3,26 @@ import { StorageError } from './errors.ts';
 import { UNFLUSHED_BYTES_MAX } from './limits.ts';
 import type { StoreParts } from './store-parts.ts';
 
-export interface LogStateOptions {
-  readonly name: string;
-  readonly leaderEpoch: number;
-  readonly isInternal: boolean;
-  /** What recovery found. */
-  readonly corrupt: StorageError | undefined;
-}
-
 export class LogState {
   readonly #parts: StoreParts;
-  readonly #options: LogStateOptions;
+  readonly #name: string;
+  readonly #leaderEpoch: number;
+  readonly #isInternal: boolean;
   #life: 'open' | 'closed' | 'deleted' = 'open';
   #failed: StorageError | undefined;
 
-  constructor(parts: StoreParts, options: LogStateOptions) {
+  /** @param corrupt what recovery found */
+  constructor(
+    parts: StoreParts,
+    name: string,
+    options: { readonly leaderEpoch: number; readonly internal?: boolean },
+    corrupt: StorageError | undefined,
+  ) {
     this.#parts = parts;
-    this.#options = options;
-    this.#failed = options.corrupt;
+    this.#name = name;
+    this.#leaderEpoch = options.leaderEpoch;
+    this.#isInternal = options.internal ?? false;
+    this.#failed = corrupt;
   }
 
   /** Appends are refused, reads go on. */
@@ -47,22 +49,21 @@ export class LogState {
 
   /** A write or a flush has failed, or hangs. */
   commitFailed(error: StorageError, flushedOffset: number): void {
-    const { name } = this.#options;
-    const message = `${name} takes no appends until it is reopened: ${error.message}`;
+    const message = `${this.#name} takes no appends until it is reopened: ${error.message}`;
     this.#failed = new StorageError('sticky', message, error);
-    this.#parts.log.error('log.failed', { log: name, flushedOffset, error });
+    this.#parts.log.error('log.failed', { log: this.#name, flushedOffset, error });
   }
 
   /** A read has met damage. */
   foundCorrupt(error: StorageError): void {
-    this.#parts.log.error('log.damaged', { log: this.#options.name, error });
+    this.#parts.log.error('log.damaged', { log: this.#name, error });
     this.#failed ??= error;
   }
 
   /** @throws StorageError closed, deleted */
   refuseUnlessOpen(): void {
     if (this.#life === 'open') return;
-    throw new StorageError(this.#life, `${this.#options.name} is ${this.#life}`);
+    throw new StorageError(this.#life, `${this.#name} is ${this.#life}`);
   }
 
   /** @throws StorageError closed, deleted, sticky, corrupt */
@@ -74,12 +75,14 @@ export class LogState {
   /** @throws StorageError as above; fenced-epoch, unknown-epoch, disk-full, busy */
   refuseAppends(callersEpoch: number | undefined): void {
     this.refuseUnlessWritable();
-    const { name, leaderEpoch, isInternal } = this.#options;
-    if (callersEpoch !== undefined && callersEpoch !== leaderEpoch) {
-      const code = callersEpoch < leaderEpoch ? 'fenced-epoch' : 'unknown-epoch';
-      throw new StorageError(code, `${name} has leader epoch ${leaderEpoch}, not ${callersEpoch}`);
+    if (callersEpoch !== undefined && callersEpoch !== this.#leaderEpoch) {
+      const code = callersEpoch < this.#leaderEpoch ? 'fenced-epoch' : 'unknown-epoch';
+      throw new StorageError(
+        code,
+        `${this.#name} has leader epoch ${this.#leaderEpoch}, not ${callersEpoch}`,
+      );
     }
-    this.#parts.disk.refuseAppends(isInternal);
+    this.#parts.disk.refuseAppends(this.#isInternal);
     if (this.#parts.counters.unflushedBytes > UNFLUSHED_BYTES_MAX) {
       throw new StorageError('busy', `${UNFLUSHED_BYTES_MAX} bytes wait for the disk`);
     }

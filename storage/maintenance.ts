@@ -24,6 +24,8 @@ export interface MaintenanceOptions<EachLog extends Maintained> {
   readonly checkIntervalMs: number;
   /** The logs that are open now. */
   logs(): readonly EachLog[];
+  /** Before the logs: what they share. Quick. */
+  maintainShared(): void;
   /** Compacts what is worth it, dirtiest first, until all is done or `stopped` says so. */
   compact(logs: readonly EachLog[], stopped: () => boolean): Promise<void>;
 }
@@ -62,6 +64,11 @@ export class Maintenance<EachLog extends Maintained> {
     await this.#compaction;
   }
 
+  /** Whether no log has its turn; one may be compacted. */
+  get isBetweenRounds(): boolean {
+    return this.#round === undefined;
+  }
+
   /** Resolves when nothing is under way, and nothing will be. */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -72,6 +79,7 @@ export class Maintenance<EachLog extends Maintained> {
 
   async #runRound(): Promise<void> {
     const { clock, log } = this.#options;
+    this.#options.maintainShared();
     let sliceStartMs = clock.monotonic();
     for (const each of this.#options.logs()) {
       if (this.#stopped) return;

@@ -64,7 +64,6 @@ export class PartitionLog {
   readonly #times: TimeLookup;
   readonly #commits: LogCommits;
   readonly #committer: Committer;
-
   readonly #appender: LogAppender;
   readonly #background: BackgroundWork;
   readonly #files: LogFiles;
@@ -82,12 +81,7 @@ export class PartitionLog {
     this.#parts = parts;
     this.#directory = options.directory;
     this.name = `${options.topic}-${options.partition}`;
-    this.#state = new LogState(parts, {
-      name: this.name,
-      leaderEpoch: options.leaderEpoch,
-      isInternal: options.internal ?? false,
-      corrupt: recovered.corrupt,
-    });
+    this.#state = new LogState(parts, this.name, options, recovered.corrupt);
     this.#segments = new SegmentList(recovered.segments);
     this.#highWatermark = recovered.logEndOffset;
     this.#background = new BackgroundWork(this.name, parts.log);
@@ -111,15 +105,7 @@ export class PartitionLog {
       read: (offset, maxBytes, upTo) => this.read(offset, maxBytes, upTo),
     });
     this.#commits = new LogCommits(parts, this.#committedLog(), recovered.logEndOffset);
-    this.#committer = new Committer(this.#commits, {
-      scheduler: parts.scheduler,
-      files: parts.files,
-      clock: parts.clock,
-      flushTimeoutMs: parts.flushTimeoutMs,
-      log: parts.log,
-      name: this.name,
-      policy: options.config,
-    });
+    this.#committer = new Committer(this.#commits, parts, this.name, options.config);
     this.#appender = new LogAppender(parts, {
       directory: options.directory,
       leaderEpoch: options.leaderEpoch,
