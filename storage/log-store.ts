@@ -5,6 +5,7 @@ import { CommitScheduler } from './committer.ts';
 import { Compaction, type CompactionOptions } from './compaction.ts';
 import { identify, type NodeIdentity, prepareDirectory, writeIdentity } from './data-directory.ts';
 import { DiskSpace } from './disk-space.ts';
+import { withinDescriptors } from './descriptor-budget.ts';
 import type { Clock, Log, Random } from './environment.ts';
 import { assert, errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
 import { INDEX_DIRECTORY, MANIFEST_FILE, partitionDirectory } from './file-names.ts';
@@ -16,6 +17,7 @@ import {
   OPEN_FILES_MAX,
   POOL_BYTES_MAX,
   SCANS_MAX,
+  SMALL_FILES_OPEN_MAX,
   SMALL_WRITES_MAX,
 } from './limits.ts';
 import type { LogConfig } from './log-config.ts';
@@ -88,7 +90,8 @@ export interface PartitionOptions {
 /** @throws StorageError locked, data-directory, format, io */
 export async function openLogStore(options: LogStoreOptions): Promise<LogStore> {
   const { directory, log } = options;
-  const fileSystem = options.fileSystem ?? nodeFileSystem;
+  const rawFileSystem = options.fileSystem ?? nodeFileSystem;
+  const fileSystem = withinDescriptors(rawFileSystem, SMALL_FILES_OPEN_MAX);
   await prepareDirectory(fileSystem, directory);
   const index =
     options.index ??
@@ -97,7 +100,7 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
     ));
   try {
     const pool = new BufferPool(POOL_BYTES_MAX);
-    const files = new OpenFiles(fileSystem, OPEN_FILES_MAX);
+    const files = new OpenFiles(rawFileSystem, OPEN_FILES_MAX);
     const counters = newCounters();
     const identity = await identify(fileSystem, directory, options.nodeId, options.random);
     const topics = new TopicDirectories(fileSystem, directory, log);
@@ -180,6 +183,7 @@ export class LogStore {
       log: parts.log,
       checkIntervalMs: upkeep.checkIntervalMs,
       logs: () => [...this.#logs],
+      maintainShared: () => parts.producers.expire(parts.clock.now()),
       compact: (logs, stopped) => compaction.run(logs, stopped),
     });
     this.#maintenance.start();
