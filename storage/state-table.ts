@@ -50,7 +50,11 @@ export class StateTable {
     );
   }
 
-  /** Replays the partition from its log; resolves when it serves. Throws StorageError, and then it is `gone`. */
+  /**
+   * Replays the partition from its log; resolves when it serves. A partition that serves from another opening of the
+   * same log goes on from where it is: what was applied was committed, and is there. Throws StorageError, and then it
+   * is `gone`.
+   */
   load(partition: number, log: StateLog): Promise<void> {
     return this.#at(partition).load(log);
   }
@@ -108,8 +112,12 @@ class StatePartition {
   }
 
   async load(log: StateLog): Promise<void> {
-    assert(this.state === 'gone', `${this.#name} loads only once, it is ${this.state}`);
+    if (this.state === 'loading') this.unload(); // from a log that is closed
     this.#log = log;
+    if (this.state === 'serving') {
+      this.advance();
+      return;
+    }
     this.#nextOffset = log.logStartOffset;
     this.#become('loading');
     const error = await this.#applyCommitted(log);
@@ -148,6 +156,7 @@ class StatePartition {
     const log = this.#log;
     if (log === undefined || this.#applying || this.state !== 'serving') return;
     this.#applyCommitted(log).then((error) => {
+      if (this.#log !== log) this.advance();
       if (error === undefined) return;
       // The records are on disk but memory does not show them yet; the next advance reads them again.
       this.#options.log.error('state-not-applied', { table: this.#name, error });

@@ -67,9 +67,18 @@ export class Follower implements Followed {
   }
 
   #wake(): void {
+    this.#returnToEnd();
     if (this.#running || this.#closed || this.#retryTimer !== undefined || !this.#hasMore()) return;
     this.#running = true;
     void this.#run(); // never rejects
+  }
+
+  /** A log that was not flushed at each batch may have lost its end: what comes in its place is new. */
+  #returnToEnd(): void {
+    const { logEndOffset, name } = this.#partition;
+    if (this.#running || this.#partition.deleted || this.#offset <= logEndOffset) return;
+    this.#log.warn('follower-beyond-end', { partition: name, offset: this.#offset, logEndOffset });
+    this.#offset = logEndOffset;
   }
 
   #hasMore(): boolean {

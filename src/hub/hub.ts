@@ -25,6 +25,7 @@ import { PRODUCER_ID_BLOCK } from './limits.ts';
 import { partitionOfKey } from './murmur2.ts';
 import { NumberBlocks } from './number-blocks.ts';
 import { HubPartition } from './partition.ts';
+import { Reopening } from './reopening.ts';
 import { type HubStateTable, openStateTable } from './state-tables.ts';
 import { checkTopicConfig } from './topic-configs.ts';
 import { TopicStore } from './topic-store.ts';
@@ -61,9 +62,11 @@ export async function openHub(options: HubOptions): Promise<LocalHub> {
   const defaultConfig = defaults.config;
   const problem = checkTopicConfig(defaultConfig);
   if (problem !== undefined) throw new HubError('topic-config', `[topics] config: ${problem}`);
-  const topicStore = new TopicStore({ metaStore, store, nodeId, clock, log, defaultConfig });
+  const onLogFailed = (partition: HubPartition): void => reopening.failed(partition);
+  const topicStore = new TopicStore({ metaStore, store, nodeId, clock, log, defaultConfig, onLogFailed });
   const loaded = await topicStore.load();
   const topics = new HubTopics({ topicStore, defaults, defaultConfig, random, clock, log }, loaded);
+  const reopening = new Reopening({ topics, store, clock, log });
   for (const declared of options.declaredTopics) await declareTopic(topics, declared, log);
   const cluster = new OneNodeCluster({
     clusterId: store.identity.clusterId,
@@ -73,7 +76,8 @@ export async function openHub(options: HubOptions): Promise<LocalHub> {
     producerIds: new NumberBlocks(metaStore, 'producer-id', PRODUCER_ID_BLOCK),
     advertised: options.advertised,
   });
-  return new LocalHub({ topics, cluster, clock, random, log, statePartitions: defaults.statePartitions });
+  const { statePartitions } = defaults;
+  return new LocalHub({ topics, cluster, store, reopening, clock, random, log, statePartitions });
 }
 
 export class LocalHub implements Hub {
@@ -83,6 +87,8 @@ export class LocalHub implements Hub {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly #store: LogStore;
+  readonly #reopening: Reopening;
   readonly #statePartitions: number;
   readonly #followers = new Set<Follower>();
   readonly #tables: HubStateTable[] = [];
@@ -90,6 +96,8 @@ export class LocalHub implements Hub {
   constructor(options: {
     readonly topics: HubTopics;
     readonly cluster: OneNodeCluster;
+    readonly store: LogStore;
+    readonly reopening: Reopening;
     readonly clock: Clock;
     readonly random: Random;
     readonly log: Log;
@@ -97,6 +105,8 @@ export class LocalHub implements Hub {
   }) {
     this.topics = options.topics;
     this.cluster = options.cluster;
+    this.#store = options.store;
+    this.#reopening = options.reopening;
     this.clock = options.clock;
     this.random = options.random;
     this.log = options.log;
@@ -135,9 +145,19 @@ export class LocalHub implements Hub {
     return table;
   }
 
+  /**
+   * Opens a partition again whose log failed; after a full disk that happens by itself. Resolves with whether it takes
+   * appends.
+   */
+  reopen(partition: Partition): Promise<boolean> {
+    return this.#reopening.reopen(ours(partition));
+  }
+
   /** What keeps the hub from serving all that it holds, a phrase each; empty when nothing does. */
   faults(): readonly string[] {
     const faults: string[] = [];
+    if (this.#store.isDiskShort)
+      faults.push('appends are refused: less is free on the disk than its reserve');
     for (const { partitions } of this.topics.list()) {
       for (const { name, log } of partitions) {
         if (log === undefined) faults.push(`partition ${name} could not be opened`);
@@ -152,6 +172,7 @@ export class LocalHub implements Hub {
 
   /** Followers hear nothing more, state tables refuse writes. The stores stay open. Idempotent. */
   close(): void {
+    this.#reopening.close();
     for (const follower of this.#followers) follower.close();
     for (const table of this.#tables) table.close();
     this.#tables.length = 0;

@@ -22,3 +22,10 @@ export const FOLLOW_RANGES_PER_TURN = 16;
 /** A follower whose read failed tries again after the first delay, then twice as long, up to the last. */
 export const FOLLOW_RETRY_DELAY_MIN_MS = 1000;
 export const FOLLOW_RETRY_DELAY_MAX_MS = 30_000;
+
+/** A partition whose log met a full disk is opened again when this is free, which is enough for it to open … */
+export const REOPENING_FREE_BYTES = 8 * 1024 * 1024;
+
+/** … and is tried after the first delay, then, when it does not open, twice as long after that, up to the last. */
+export const REOPENING_DELAY_MIN_MS = 1000;
+export const REOPENING_DELAY_MAX_MS = 60_000;

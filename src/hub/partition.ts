@@ -12,6 +12,8 @@ import type {
   ReadOptions,
   ReadRefusal,
   ReadResult,
+  RecordsDeleted,
+  RecordsNotDeleted,
   RecordWriter,
   Refusal,
   Refused,
@@ -55,9 +57,7 @@ export class HubPartition implements Partition {
 
   readonly #writes = new SharedOutcome();
   readonly #commits = new SharedOutcome();
-
-  /** The log behind the handle is another one: what failed was closed and opened again. Set by a state table. */
-  onReopened: ((log: PartitionLog) => void) | undefined = undefined;
+  readonly #reopenListeners = new Set<(log: PartitionLog) => void>();
 
   constructor(options: {
     readonly topic: string;
@@ -98,7 +98,6 @@ export class HubPartition implements Partition {
    * @param onFailed called when the log takes no appends any more
    */
   open(log: PartitionLog, onFailed?: () => void): void {
-    const isReopened = this.#log !== undefined;
     if (this.#log !== undefined) detach(this.#log);
     this.#log = log;
     this.#leaderEpoch = log.leaderEpoch;
@@ -106,8 +105,9 @@ export class HubPartition implements Partition {
     else this.#writable = log;
     log.onCommitted = (offset) => this.#advanceTo(log, offset);
     log.onFailed = onFailed;
-    if (!isReopened) return;
-    this.onReopened?.(log);
+    // Who waits below the start waits for nothing.
+    log.onStartMoved = () => this.#wake();
+    for (const listener of this.#reopenListeners) listener(log);
     this.#wake();
   }
 
@@ -215,6 +215,17 @@ export class HubPartition implements Partition {
     }
   }
 
+  async deleteRecords(beforeOffset: number): Promise<RecordsDeleted | RecordsNotDeleted> {
+    const log = this.#writable;
+    if (log === undefined) return this.#noLog;
+    try {
+      return { logStartOffset: await log.deleteRecords(beforeOffset) };
+    } catch (error) {
+      if (error instanceof StorageError) return readRefusalOf(error);
+      throw error;
+    }
+  }
+
   offsetForTime(timestampMs: number, upTo: Visibility): Promise<TimestampedOffset | undefined> {
     const log = this.#log;
     if (log === undefined) return Promise.reject(new Error(this.#noLog.message));
@@ -232,6 +243,12 @@ export class HubPartition implements Partition {
     const entry = () => listener();
     this.#listeners.push(entry);
     return () => this.#removeListener(entry);
+  }
+
+  /** `listener` is called when the log behind the handle has become another one. Returns its removal. */
+  onReopened(listener: (log: PartitionLog) => void): () => void {
+    this.#reopenListeners.add(listener);
+    return () => this.#reopenListeners.delete(listener);
   }
 
   #advanceTo(log: PartitionLog, committedOffset: number): void {
@@ -281,6 +298,7 @@ export class HubPartition implements Partition {
 function detach(log: PartitionLog): void {
   log.onCommitted = undefined;
   log.onFailed = undefined;
+  log.onStartMoved = undefined;
 }
 
 function lastStableOffsetOf(log: PartitionLog): number {

@@ -9,8 +9,9 @@ import type {
   StateTable,
   StateTableOptions,
 } from '../../protocols/port.ts';
-import { StateTable as StoredTable } from '../../storage/index.ts';
+import { type PartitionLog, StateTable as StoredTable } from '../../storage/index.ts';
 import { partitionOfKey } from './murmur2.ts';
+import type { HubPartition } from './partition.ts';
 import { refusalOf } from './refusals.ts';
 import type { HubTopic } from './topic.ts';
 
@@ -29,18 +30,20 @@ export async function openStateTable(
     apply,
     ...(onState === undefined ? {} : { onState }),
   });
-  const stopListening = topic.partitions.map((each) => each.onAdvance(() => table.advance(each.partition)));
-  await Promise.all(
-    topic.partitions.map(async (each) => {
-      if (each.log === undefined) return; // said when it could not be opened; its state stays `gone`
-      try {
-        await table.load(each.partition, each.log);
-      } catch (error) {
-        // The other partitions serve; this one's clients are told that its coordinator is not here.
-        log.error('state-not-loaded', { table: each.name, error });
-      }
-    }),
-  );
+  const load = async (each: HubPartition, partitionLog: PartitionLog | undefined): Promise<void> => {
+    if (partitionLog === undefined) return; // said when it could not be opened; its state stays `gone`
+    try {
+      await table.load(each.partition, partitionLog);
+    } catch (error) {
+      // The other partitions serve; this one's clients are told that its coordinator is not here.
+      log.error('state-not-loaded', { table: each.name, error });
+    }
+  };
+  const stopListening = topic.partitions.flatMap((each) => [
+    each.onAdvance(() => table.advance(each.partition)),
+    each.onReopened((reopened) => void load(each, reopened)), // never rejects
+  ]);
+  await Promise.all(topic.partitions.map((each) => load(each, each.log)));
   return new HubStateTable(topic.name, topic.partitions.length, table, stopListening);
 }
 

@@ -23,6 +23,8 @@ export interface TopicStoreOptions extends TopicSurroundings {
   readonly metaStore: MetaStore;
   readonly store: LogStore;
   readonly nodeId: number;
+  /** The log of a partition takes no appends any more. */
+  readonly onLogFailed: (partition: HubPartition) => void;
 }
 
 /** Leaders of one topic as stored: `revision` undefined when the entry is missing. */
@@ -121,6 +123,52 @@ export class TopicStore {
     return this.#logIds.allocateMany(count);
   }
 
+  /**
+   * Closes the logs of these partitions that failed, or never opened, and opens them again under the next leader epochs,
+   * raised in one transaction first. Those that do not open answer with why. Throws when the epochs cannot be raised.
+   */
+  async reopen(topic: HubTopic, partitions: readonly HubPartition[]): Promise<void> {
+    const { store, log } = this.#options;
+    const failed = partitions.filter(
+      ({ deleted, log }) => !deleted && (log === undefined || log.failed !== undefined),
+    );
+    if (failed.length === 0) return;
+    const leaderEpochs = await this.#raiseEpochsOf(topic, failed);
+    await mapConcurrently(failed, OPENING_MAX, async (partition) => {
+      try {
+        if (partition.log !== undefined) await store.closePartition(partition.log);
+      } catch (error) {
+        // It is closed all the same, and what it holds is for the opening to judge.
+        log.warn('failed-log-not-closed', { partition: partition.name, error });
+      }
+      const leaderEpoch = leaderEpochs[partition.partition]!; // there is one of each partition
+      await this.#open(topic, partition, leaderEpoch);
+      if (partition.leaderEpoch === leaderEpoch) {
+        const logEndOffset = partition.log?.logEndOffset;
+        log.info('partition-reopened', { partition: partition.name, leaderEpoch, logEndOffset });
+      }
+    });
+  }
+
+  /** Of all partitions of the topic, as they are after the transaction. */
+  async #raiseEpochsOf(topic: HubTopic, partitions: readonly HubPartition[]): Promise<readonly number[]> {
+    const { metaStore, nodeId } = this.#options;
+    const key = leadersKeyOf(topic.topicId);
+    const entry = await metaStore.get(key);
+    const raised = topic.partitions.map((each): Leadership => {
+      const before = entry === undefined ? undefined : readLeadersEntry(entry)[each.partition];
+      const leaderEpoch = Math.max(before?.leaderEpoch ?? 0, each.leaderEpoch);
+      return { nodeId, leaderEpoch: partitions.includes(each) ? leaderEpoch + 1 : leaderEpoch };
+    });
+    const condition =
+      entry === undefined ? { key, absent: true as const } : { key, revision: entry.revision };
+    const result = await metaStore.transact({ if: [condition], put: [{ key, value: raised }] });
+    if (result.outcome === 'unknown') throw result.cause;
+    if (result.outcome === 'refused')
+      throw new Error(`leaders of ${topic.name} changed while they were raised`);
+    return raised.map(epochOf);
+  }
+
   async #reportStrangers(known: ReadonlySet<string>): Promise<void> {
     const { store, log } = this.#options;
     for (const topic of await store.topicsOnDisk()) {
@@ -186,22 +234,24 @@ export class TopicStore {
 
   async #openAll(topics: readonly HubTopic[]): Promise<void> {
     const all = topics.flatMap((topic) => topic.partitions.map((partition) => ({ topic, partition })));
-    await mapConcurrently(all, OPENING_MAX, ({ topic, partition }) => this.#open(topic, partition));
+    await mapConcurrently(all, OPENING_MAX, ({ topic, partition }) =>
+      this.#open(topic, partition, partition.leaderEpoch),
+    );
   }
 
-  async #open(topic: HubTopic, partition: HubPartition): Promise<void> {
-    const { store, log } = this.#options;
+  async #open(topic: HubTopic, partition: HubPartition, leaderEpoch: number): Promise<void> {
+    const { store, log, onLogFailed } = this.#options;
     try {
       const partitionLog = await store.openPartition({
         topic: topic.name,
         topicId: topic.topicId,
         partition: partition.partition,
         logId: topic.record.logIds[partition.partition]!,
-        leaderEpoch: partition.leaderEpoch,
+        leaderEpoch,
         config: topic.logConfig,
         internal: topic.internal,
       });
-      partition.open(partitionLog);
+      partition.open(partitionLog, () => onLogFailed(partition));
     } catch (error) {
       // One bad partition never stops the others: it answers with this error until it is repaired.
       log.error('partition-not-opened', { partition: partition.name, error });

@@ -133,6 +133,13 @@ export class HubTopics implements Topics {
     }));
   }
 
+  /** Opens the logs of partitions that failed again. In the topic's turn: it must not be deleted meanwhile. */
+  async reopen(topicId: string, partitions: readonly HubPartition[]): Promise<void> {
+    const topic = this.#byId.get(topicId);
+    if (topic === undefined) return;
+    await this.#inTurn(collisionKeyOf(topic.name), () => this.#options.topicStore.reopen(topic, partitions));
+  }
+
   onChange(listener: (change: Change) => void): () => void {
     // Its own entry, so that one function given twice is called and removed twice.
     const entry = (change: Change) => listener(change);

@@ -3,7 +3,14 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Appended, Partition, RecordRange, RecordWriter, Refused } from '../../../protocols/port.ts';
+import type {
+  Appended,
+  Clock,
+  Partition,
+  RecordRange,
+  RecordWriter,
+  Refused,
+} from '../../../protocols/port.ts';
 import type { DeclaredTopic, TopicDefaults } from '../../../src/config/broker-config.ts';
 import { SYSTEM_CLOCK, SYSTEM_RANDOM } from '../../../src/hub/clock.ts';
 import { type LocalHub, openHub } from '../../../src/hub/hub.ts';
@@ -25,6 +32,8 @@ export interface TestHubOptions {
   readonly topics?: Partial<TopicDefaults>;
   readonly declaredTopics?: readonly DeclaredTopic[];
   readonly fileSystem?: FileSystem;
+  readonly clock?: Clock;
+  readonly diskReserveBytes?: number;
   /** Puts faults between the hub and its MetaStore. */
   readonly wrapMetaStore?: (metaStore: MetaStore) => MetaStore;
 }
@@ -54,11 +63,12 @@ export function copyAsIfKilled(directory: string): string {
 
 export async function openTestHub(directory: string, options: TestHubOptions = {}): Promise<TestHub> {
   const log = new TestLog();
-  const surroundings = { clock: SYSTEM_CLOCK, random: SYSTEM_RANDOM, log };
-  const { fileSystem } = options;
+  const { fileSystem, clock = SYSTEM_CLOCK, diskReserveBytes = 0 } = options;
+  const surroundings = { clock, random: SYSTEM_RANDOM, log };
   const store = await openLogStore({
     directory,
     nodeId: 7,
+    diskReserveBytes,
     ...surroundings,
     ...(fileSystem === undefined ? {} : { fileSystem }),
   });
