@@ -30,8 +30,11 @@ export const DISK_CHECK_INTERVAL_MS = 1000;
 /** What one log leaves unflushed: a flush of so much takes no longer than a commit may. */
 export const UNFLUSHED_LOG_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Files that the store keeps open at most when idle; leases above it are closed when returned. */
-export const OPEN_FILES_MAX = 1000;
+/** Segments that are open at most, in use or not. */
+export const OPEN_FILES_MAX = 800;
+
+/** Small files, directories and files under recovery that are open at most. */
+export const SMALL_FILES_OPEN_MAX = 100;
 
 /** Ends of recent reads that a partition remembers, so that as many sequential readers need no index. */
 export const READ_ENDS_MAX = 16;

@@ -1,6 +1,7 @@
-// Files that the store keeps open, within a budget: a file is leased for one operation and stays open between
-// operations as long as there is room. The longest unused goes first.
-import type { FileSystem, OpenFile } from './file-system.ts';
+// Files that the store keeps open, within a budget that is never passed: a file is leased for one operation and stays
+// open between operations as long as there is room. The longest unused goes first; when all are in use, whoever needs
+// another waits for the first that is not.
+import type { FileSystem, OpenFile, OpenMode } from './file-system.ts';
 
 export class OpenFiles {
   readonly #fileSystem: FileSystem;
@@ -8,6 +9,9 @@ export class OpenFiles {
   /** In order of last use, oldest first. */
   readonly #entries = new Map<string, Entry>();
   readonly #closings = new Set<Promise<void>>();
+  /** Open, or being opened or closed. */
+  #descriptors = 0;
+  readonly #waiting: (() => void)[] = [];
 
   constructor(fileSystem: FileSystem, max: number) {
     this.#fileSystem = fileSystem;
@@ -22,23 +26,23 @@ export class OpenFiles {
       return await use(await entry.file);
     } finally {
       entry.users--;
-      if (entry.closing && entry.users === 0) this.#closeFile(entry);
+      if (entry.users === 0) {
+        if (entry.closing) this.#closeFile(entry);
+        else if (this.#waiting.length > 0) this.#drop(path, entry);
+      }
     }
   }
 
   /** Makes the file, which must not exist, and keeps it open. */
   async create(path: string): Promise<void> {
-    const file = await this.#fileSystem.open(path, 'create');
+    const file = await this.#open(path, 'create');
     this.#keep(path, Promise.resolve(file));
   }
 
   /** Closes the file as soon as nobody uses it; a later use opens it again. */
   drop(path: string): void {
     const entry = this.#entries.get(path);
-    if (entry === undefined) return;
-    this.#entries.delete(path);
-    entry.closing = true;
-    if (entry.users === 0) this.#closeFile(entry);
+    if (entry !== undefined) this.#drop(path, entry);
   }
 
   /** Resolves when every file is closed that nobody uses; the others close with their last use. */
@@ -49,7 +53,7 @@ export class OpenFiles {
 
   #entryOf(path: string): Entry {
     const known = this.#entries.get(path);
-    if (known === undefined) return this.#keep(path, this.#fileSystem.open(path, 'write'));
+    if (known === undefined) return this.#keep(path, this.#open(path, 'write'));
     this.#entries.delete(path);
     this.#entries.set(path, known);
     return known;
@@ -62,15 +66,33 @@ export class OpenFiles {
       // Whoever leased it gets the error; the next lease tries again.
       if (this.#entries.get(path) === entry) this.#entries.delete(path);
     });
-    this.#evict(entry);
     return entry;
   }
 
-  #evict(newest: Entry): void {
-    if (this.#entries.size <= this.#max) return;
+  async #open(path: string, mode: OpenMode): Promise<OpenFile> {
+    while (this.#descriptors >= this.#max) {
+      this.#dropIdle();
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    this.#descriptors++;
+    try {
+      return await this.#fileSystem.open(path, mode);
+    } catch (error) {
+      this.#released();
+      throw error;
+    }
+  }
+
+  #drop(path: string, entry: Entry): void {
+    if (this.#entries.get(path) === entry) this.#entries.delete(path);
+    entry.closing = true;
+    if (entry.users === 0) this.#closeFile(entry);
+  }
+
+  #dropIdle(): void {
     for (const [path, entry] of this.#entries) {
-      if (entry.users > 0 || entry === newest) continue;
-      this.drop(path);
+      if (entry.users > 0) continue;
+      this.#drop(path, entry);
       return;
     }
   }
@@ -78,10 +100,21 @@ export class OpenFiles {
   /** What was written is flushed by whoever wrote it, before; so an error here loses nothing. */
   #closeFile(entry: Entry): void {
     const closing = entry.file
-      .then((file) => file.close())
+      .then((file) =>
+        file
+          .close()
+          .catch(() => {})
+          .finally(() => this.#released()),
+      )
+      // It could not be opened, and whoever leased it knows.
       .catch(() => {})
       .finally(() => this.#closings.delete(closing));
     this.#closings.add(closing);
+  }
+
+  #released(): void {
+    this.#descriptors--;
+    this.#waiting.shift()?.();
   }
 }
 

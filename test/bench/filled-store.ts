@@ -77,7 +77,10 @@ export function benchPartition(partition: number): PartitionOptions {
   };
 }
 
-export async function fill(log: PartitionLog, { gib, batchRecords }: BenchOptions): Promise<void> {
+export async function fill(
+  log: PartitionLog,
+  { gib, batchRecords }: Pick<BenchOptions, 'gib' | 'batchRecords'>,
+): Promise<void> {
   if (log.byteSize >= gib * GIB * 0.99) return;
   const source = Buffer.alloc(RECORD_BYTES);
   for (let at = 0; at < source.length; at++) source[at] = (at * 31) & 255;
@@ -130,6 +133,8 @@ export function dropFromCache(paths: readonly string[]): boolean {
 export class CountingFileSystem {
   readBytes = 0;
   reads = 0;
+  /** Time in datasync, of one file at a time. */
+  datasyncMs = 0;
   readonly fileSystem: FileSystem;
 
   constructor() {
@@ -148,7 +153,11 @@ export class CountingFileSystem {
         return count;
       },
       write: (bytes, at, length, position) => file.write(bytes, at, length, position),
-      datasync: () => file.datasync(),
+      datasync: async () => {
+        const started = performance.now();
+        await file.datasync();
+        this.datasyncMs += performance.now() - started;
+      },
       truncate: (size) => file.truncate(size),
       close: () => file.close(),
     };
