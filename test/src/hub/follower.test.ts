@@ -137,6 +137,7 @@ const EMPTY_RANGE = { bytes: Buffer.alloc(0), start: 0, end: 0 };
 function scriptedPartition(start: number, end: number, script: ((offset: number) => RecordRange)[]) {
   const log = {
     logStartOffset: start,
+    logEndOffset: end,
     highWatermark: end,
     firstUnstableOffset: Number.POSITIVE_INFINITY,
     readCached: () => undefined,
@@ -144,7 +145,7 @@ function scriptedPartition(start: number, end: number, script: ((offset: number)
   };
   const options = { topic: 't', topicId: 'id', partition: 0, leaderEpoch: 0, internal: false };
   const partition = new HubPartition({ ...options, clock: SYSTEM_CLOCK, log: new TestLog() });
-  partition.open(log as unknown as PartitionLog); // the follower uses these four members alone
+  partition.open(log as unknown as PartitionLog); // the follower uses these members alone
   return { partition, log };
 }
 
@@ -158,6 +159,26 @@ test('retention that overtakes it moves it to the log start, and it says so', as
   });
   expect(skips).toEqual([[2, 5]]);
   expect(range.nextOffset).toBe(8);
+});
+
+test('a log that lost its end, which was never flushed, takes it back to where the new records come', async () => {
+  const log = new TestLog();
+  const { partition } = scriptedPartition(0, 8, [(offset) => ({ ...EMPTY_RANGE, nextOffset: offset + 1 })]);
+  const seen: number[] = [];
+  const onRange = (range: RecordRange) => void seen.push(range.nextOffset);
+  new Follower(
+    partition,
+    { fromOffset: 9, onRange },
+    { clock: SYSTEM_CLOCK, log, onClosed: () => undefined },
+  );
+  const shorter = scriptedPartition(0, 5, [(offset) => ({ ...EMPTY_RANGE, nextOffset: offset + 1 })]);
+  partition.open(shorter.partition.log!);
+  shorter.log.logEndOffset = 6;
+  shorter.log.highWatermark = 6;
+  partition.open(shorter.partition.log!);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(seen).toEqual([6]);
+  expect(log.events('warn')).toEqual(['follower-beyond-end', 'follower-beyond-end']);
 });
 
 test('a failed read, whatever failed, is reported, tried again later and later, and goes on from the same offset', async () => {
