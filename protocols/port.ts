@@ -199,6 +199,16 @@ export type ReadResult =
   | (RecordRange & { readonly refused?: undefined })
   | { readonly refused: ReadRefusal; readonly message: string };
 
+export interface RecordsDeleted {
+  readonly refused?: undefined;
+  readonly logStartOffset: number;
+}
+
+export interface RecordsNotDeleted {
+  readonly refused: ReadRefusal;
+  readonly message: string;
+}
+
 export interface TimestampedOffset {
   readonly offset: number;
   readonly timestampMs: number;
@@ -229,12 +239,18 @@ export interface Partition {
   /** Offset below the log start or above the bound's end is `offset-out-of-range`; the end itself is an empty range. */
   read(options: ReadOptions): Promise<ReadResult>;
 
+  /**
+   * The log starts at `beforeOffset` from now on, unless it does already or later: durable when it resolves. Above the
+   * high watermark, or below 0, is `offset-out-of-range`. An internal topic keeps what it has (`unknown-topic`).
+   */
+  deleteRecords(beforeOffset: number): Promise<RecordsDeleted | RecordsNotDeleted>;
+
   /** First record with timestamp ≥ `timestampMs`, below the bound. Rejects when the log cannot be read. */
   offsetForTime(timestampMs: number, upTo: Visibility): Promise<TimestampedOffset | undefined>;
   /** First record among those with the largest timestamp, below the bound (KIP-734). Rejects as above. */
   offsetOfMaxTimestamp(upTo: Visibility): Promise<TimestampedOffset | undefined>;
 
-  /** `listener` is called in the tick in which the high watermark moved, or the topic was deleted. Returns its removal. */
+  /** `listener` is called in the tick in which the high watermark or the log start moved, or the topic was deleted. Returns its removal. */
   onAdvance(listener: () => void): () => void;
 
   /** Bytes on disk and number of segments. */

@@ -4,6 +4,7 @@ import type { Api } from './api.ts';
 import { apiVersions } from './handlers/api-versions.ts';
 import { createTopics } from './handlers/create-topics.ts';
 import { deleteGroups } from './handlers/delete-groups.ts';
+import { deleteRecords } from './handlers/delete-records.ts';
 import { deleteTopics } from './handlers/delete-topics.ts';
 import { describeCluster } from './handlers/describe-cluster.ts';
 import { describeGroups } from './handlers/describe-groups.ts';
@@ -41,6 +42,7 @@ export const APIS: readonly Api[] = [
   apiVersions,
   createTopics,
   deleteTopics,
+  deleteRecords,
   initProducerId,
   deleteGroups,
   offsetDelete,

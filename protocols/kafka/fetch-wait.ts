@@ -7,7 +7,8 @@ import type { Call } from './api.ts';
 /** A partition that is waited for, and how far its bytes are counted already. */
 export interface Watched {
   readonly partition: Partition;
-  readonly countedUpTo: number;
+  readonly fetchOffset: number;
+  countedUpTo: number;
 }
 
 export interface FetchWait {
@@ -43,9 +44,9 @@ class ByteWatch {
   readonly #hub: Hub;
   readonly #upTo: Visibility;
   readonly #onEnough: () => void;
-  readonly #countedUpTo: Map<Partition, number>;
+  readonly #watched: ReadonlyMap<Partition, Watched>;
   readonly #removals: (() => void)[] = [];
-  readonly #advanced = new Set<Partition>();
+  readonly #advanced = new Set<Watched>();
   #missingBytes: number;
   #isCounting = false;
   #isClosed = false;
@@ -55,15 +56,15 @@ class ByteWatch {
     this.#upTo = wait.upTo;
     this.#onEnough = onEnough;
     this.#missingBytes = wait.missingBytes;
-    this.#countedUpTo = new Map(wait.watched.map(({ partition, countedUpTo }) => [partition, countedUpTo]));
+    this.#watched = new Map(wait.watched.map((each) => [each.partition, each]));
   }
 
   start(): void {
-    for (const partition of this.#countedUpTo.keys()) {
+    for (const watched of this.#watched.values()) {
       if (this.#isClosed) return;
-      this.#removals.push(partition.onAdvance(() => this.#advancedBy(partition)));
+      this.#removals.push(watched.partition.onAdvance(() => this.#advancedBy(watched)));
       // It may have moved while other partitions were read.
-      this.#advancedBy(partition);
+      this.#advancedBy(watched);
     }
   }
 
@@ -72,27 +73,29 @@ class ByteWatch {
     for (const remove of this.#removals) remove();
   }
 
-  #advancedBy(partition: Partition): void {
+  #advancedBy(watched: Watched): void {
     if (this.#isClosed) return;
-    if (partition.deleted) {
+    const { partition, fetchOffset, countedUpTo } = watched;
+    // Deleted, or the log start has overtaken the fetch: it is told at once.
+    if (partition.deleted || partition.logStartOffset > fetchOffset) {
       this.#onEnough();
       return;
     }
-    if (readableUpTo(partition, this.#upTo) <= (this.#countedUpTo.get(partition) ?? 0)) return;
+    if (readableUpTo(partition, this.#upTo) <= countedUpTo) return;
     if (this.#missingBytes <= 1) {
       this.#onEnough();
       return;
     }
-    this.#advanced.add(partition);
+    this.#advanced.add(watched);
     if (!this.#isCounting) void this.#count();
   }
 
   /** Reads what is new, which the store has in memory, for its size. */
   async #count(): Promise<void> {
     this.#isCounting = true;
-    for (const partition of this.#advanced) {
-      this.#advanced.delete(partition);
-      const offset = this.#countedUpTo.get(partition) ?? 0;
+    for (const watched of this.#advanced) {
+      this.#advanced.delete(watched);
+      const { partition, countedUpTo: offset } = watched;
       const range = await partition.read({ offset, maxBytes: this.#missingBytes, upTo: this.#upTo });
       if (this.#isClosed) return;
       if (range.refused !== undefined) {
@@ -101,12 +104,12 @@ class ByteWatch {
         return;
       }
       this.#missingBytes -= range.end - range.start;
-      this.#countedUpTo.set(partition, range.nextOffset);
+      watched.countedUpTo = range.nextOffset;
       if (this.#missingBytes <= 0) {
         this.#onEnough();
         return;
       }
-      if (range.nextOffset < readableUpTo(partition, this.#upTo)) this.#advanced.add(partition);
+      if (range.nextOffset < readableUpTo(partition, this.#upTo)) this.#advanced.add(watched);
     }
     this.#isCounting = false;
   }

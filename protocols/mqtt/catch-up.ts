@@ -163,6 +163,11 @@ export class CatchUp implements Lag {
     const { topic, partition } = source.partition;
     this.#hub.log.warn('mqtt-client-overtaken', { clientId, topic, partition, fromOffset, toOffset });
     this.#offsets.set(source, Math.max(toOffset, this.#offsets.get(source) ?? 0));
+    if (toOffset < source.position) return;
+    // Nothing is left to catch up with, and perhaps nothing comes: the other partitions must not wait for it.
+    this.#goLive(source);
+    this.#stopFollowing();
+    this.#followFirst();
   }
 
   /** One that cannot be read does not keep the others waiting; when all cannot, the follower tries again in a while. */

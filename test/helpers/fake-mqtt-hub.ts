@@ -10,6 +10,7 @@ import type {
   ReadOptions,
   ReadResult,
   RecordRange,
+  RecordsDeleted,
   RecordWriter,
   Refused,
   Timer,
@@ -128,6 +129,11 @@ export class FakePartition implements Partition {
     this.#pending = undefined;
     this.#batches.length = this.highWatermark;
     pending?.settle(refused);
+  }
+
+  async deleteRecords(beforeOffset: number): Promise<RecordsDeleted> {
+    this.logStartOffset = Math.max(this.logStartOffset, beforeOffset);
+    return { logStartOffset: this.logStartOffset };
   }
 
   async read({ offset, maxBytes }: ReadOptions): Promise<ReadResult> {

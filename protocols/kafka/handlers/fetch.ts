@@ -125,7 +125,8 @@ function itemOf(call: Call, topic: TopicRequest, name: string | undefined, reque
 function watchedOf(item: Item): Watched {
   // Only items without an error wait, and those have a partition.
   const partition = item.partition as Partition;
-  return { partition, countedUpTo: item.ranges.at(-1)?.nextOffset ?? item.request.fetchOffset };
+  const { fetchOffset } = item.request;
+  return { partition, fetchOffset, countedUpTo: item.ranges.at(-1)?.nextOffset ?? fetchOffset };
 }
 
 /** Reads the items in order until the request's limit; returns the stored bytes read. */

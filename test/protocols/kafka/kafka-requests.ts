@@ -5,6 +5,7 @@ import * as consumerGroupDescribe from '../../../protocols/kafka/messages/consum
 import * as consumerGroupHeartbeat from '../../../protocols/kafka/messages/consumer-group-heartbeat.ts';
 import * as createTopics from '../../../protocols/kafka/messages/create-topics.ts';
 import * as deleteGroups from '../../../protocols/kafka/messages/delete-groups.ts';
+import * as deleteRecords from '../../../protocols/kafka/messages/delete-records.ts';
 import * as deleteTopics from '../../../protocols/kafka/messages/delete-topics.ts';
 import * as describeCluster from '../../../protocols/kafka/messages/describe-cluster.ts';
 import * as describeGroups from '../../../protocols/kafka/messages/describe-groups.ts';
@@ -73,6 +74,11 @@ export const api = {
   heartbeat: { key: 12, request: heartbeat.HeartbeatRequest, response: heartbeat.HeartbeatResponse },
   leaveGroup: { key: 13, request: leaveGroup.LeaveGroupRequest, response: leaveGroup.LeaveGroupResponse },
   syncGroup: { key: 14, request: syncGroup.SyncGroupRequest, response: syncGroup.SyncGroupResponse },
+  deleteRecords: {
+    key: 21,
+    request: deleteRecords.DeleteRecordsRequest,
+    response: deleteRecords.DeleteRecordsResponse,
+  },
   apiVersions: {
     key: 18,
     request: apiVersions.ApiVersionsRequest,

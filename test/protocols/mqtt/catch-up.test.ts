@@ -157,6 +157,18 @@ describe('catching up', () => {
     expect(on.hub.log.events('warn')).toContain('mqtt-client-overtaken');
   });
 
+  it('where retention left nothing, it does not keep the other partitions waiting', async () => {
+    const on = new Delivering();
+    const client = on.holdingClient('slow', '#', { inflightMax: 1, qos: 1 });
+    for (const payload of numbers(3)) on.publish('a', 'a', payload);
+    for (const payload of ['x', 'y', 'z']) on.publish('c', 'c', payload);
+    await settle();
+    on.partition('a').logStartOffset = 3;
+    client.resumeAcknowledging();
+    for (let round = 0; round < 20; round++) await settle();
+    expect(client.payloads).toEqual(['0', 'x', 'y', 'z']);
+  });
+
   it('ends with the topic', async () => {
     const on = new Delivering();
     const client = on.holdingClient('slow', '#', { inflightMax: 1, qos: 1 });
