@@ -1,6 +1,7 @@
 // Logs for tests of compaction: small segments, verbs for records by key, and what is left afterwards.
 import { BatchCursor } from '../../storage/batch-cursor.ts';
 import type { BatchOptions } from '../../storage/batch-writer.ts';
+import type { FileSystem } from '../../storage/file-system.ts';
 import type { LogConfig } from '../../storage/log-config.ts';
 import type { LogStoreOptions } from '../../storage/log-store.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
@@ -33,6 +34,8 @@ export class CompactedDisk {
   readonly index = new MemoryIndex();
   readonly #options: Partial<LogStoreOptions>;
   #epoch = 0;
+  /** What the store works on now. */
+  process!: FileSystem;
   fixture!: StoreFixture;
   log!: PartitionLog;
 
@@ -41,9 +44,10 @@ export class CompactedDisk {
   }
 
   async open(config: Partial<LogConfig> = {}): Promise<PartitionLog> {
+    this.process = this.files.process();
     this.fixture = await openStore({
       directory: '/data',
-      fileSystem: this.files.process(),
+      fileSystem: this.process,
       index: this.index,
       checkIntervalMs: 0,
       compactionBytesPerSecond: Number.POSITIVE_INFINITY,
@@ -68,6 +72,11 @@ export class CompactedDisk {
     const timestampMs = this.fixture.clock.now();
     const batch = records.split(' ').map((text) => recordOf(text, timestampMs));
     await append(this.log, batch, options).flushed;
+  }
+
+  /** Resolves when the small files are written that nobody waits for. */
+  async settle(): Promise<void> {
+    await this.log.compacted.background.settled();
   }
 
   async compact(): Promise<void> {
