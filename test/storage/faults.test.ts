@@ -1,5 +1,9 @@
 // Writes and flushes that fail, fall short or hang: what the waiters are told, and what happens to the log.
+import { execFileSync } from 'node:child_process';
+import { closeSync, open as openFile, openSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { type FileSystem, nodeFileSystem } from '../../storage/file-system.ts';
 import { type Fault, FaultyFileSystem } from '../helpers/faulty-file-system.ts';
 import {
   append,
@@ -12,6 +16,7 @@ import {
   record,
   type StoreFixture,
   valuesOf,
+  withDirectory,
 } from '../helpers/store-fixture.ts';
 
 async function openMachine(): Promise<StoreFixture & { readonly files: FaultyFileSystem }> {
@@ -140,6 +145,61 @@ describe('a flush that hangs', () => {
     files.releaseHanging();
     await turns(10);
     expect(segments()).toEqual(before);
+  });
+});
+
+describe('flushes that hang in the system', () => {
+  it('leave the other partitions at work while one of its threads is free', async () => {
+    await withDirectory(async (directory) => {
+      const pipe = join(directory, 'pipe');
+      execFileSync('mkfifo', [pipe]);
+      // Opening a pipe that nobody writes to holds a thread of libuv, as a flush to a disk that is gone does.
+      const hang = () =>
+        new Promise<void>((resolve) => {
+          openFile(pipe, 'r', (_error, descriptor) => {
+            closeSync(descriptor);
+            resolve();
+          });
+        });
+      let hanging = 0;
+      const fileSystem: FileSystem = {
+        ...nodeFileSystem,
+        open: async (path, mode) => {
+          const file = await nodeFileSystem.open(path, mode);
+          if (!/hung\/\d+\/.*\.log$/.test(path)) return file;
+          const datasync = () => {
+            hanging++;
+            return hang();
+          };
+          return {
+            read: (...args) => file.read(...args),
+            write: (...args) => file.write(...args),
+            truncate: (size) => file.truncate(size),
+            close: () => file.close(),
+            datasync,
+          };
+        },
+      };
+      const options = { directory: join(directory, 'data'), fileSystem, tailCacheBytes: 0 };
+      const { store, clock } = await openStore(options);
+      const hung = await Promise.all(
+        [0, 1, 2].map((partition) =>
+          store.openPartition({ ...PARTITION, topic: 'hung', topicId: 'hung', partition, logId: partition }),
+        ),
+      );
+      const well = await store.openPartition({ ...PARTITION, logId: 3 });
+      const stuck = hung.map((log) => append(log, [record('stuck')]).flushed);
+      while (hanging < 3) await turn();
+      expect(await append(well, [record('a')]).flushed).toBeUndefined();
+      clock.advance(30_000);
+      expect((await Promise.all(stuck)).map((error) => error?.code)).toEqual(['io', 'io', 'io']);
+      expect(hung.map((log) => log.failed?.code)).toEqual(['sticky', 'sticky', 'sticky']);
+      expect(await append(well, [record('b')]).flushed).toBeUndefined();
+      expect(valuesOf(await readAll(well))).toEqual(['a', 'b']);
+      expect(well.failed).toBeUndefined();
+      closeSync(openSync(pipe, 'r+'));
+      await store.close();
+    });
   });
 });
 
