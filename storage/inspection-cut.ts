@@ -4,8 +4,15 @@
 // First everything goes that leads to what is going to be cut or promises it, then the files, newest first: so a crash at
 // any point leaves a log that opens.
 import { basename, join } from 'node:path';
+import { readCompactionCheckpoint } from './compaction-checkpoint.ts';
 import { StorageError, storageErrorOf } from './errors.ts';
-import { CHECKPOINT_FILE, cutFileName, parseSegmentFileName } from './file-names.ts';
+import {
+  CHECKPOINT_FILE,
+  COMPACTION_CHECKPOINT_FILE,
+  cutFileName,
+  PRODUCER_SNAPSHOT_FILE,
+  parseSegmentFileName,
+} from './file-names.ts';
 import type { FileSystem } from './file-system.ts';
 import { batchBaseOffsetAt, batchLastOffsetAt } from './frame.ts';
 import type { IndexDatabase } from './index-database.ts';
@@ -14,6 +21,7 @@ import type { CheckedSegment } from './inspection-segment.ts';
 import { epochStarts, writeLeaderEpochs } from './leader-epochs.ts';
 import { readCheckpoint, readManifest, writeManifest } from './manifest.ts';
 import { OffsetIndex } from './offset-index.ts';
+import { readProducerSnapshot } from './producer-snapshot.ts';
 import { keepAside } from './recovery.ts';
 import { Segment, SegmentList } from './segment.ts';
 import { removeIfThere } from './small-file.ts';
@@ -48,26 +56,24 @@ export async function planCut(fileSystem: FileSystem, directory: string, offset:
         `${directory} starts at offset ${start}, above ${offset}`,
       );
     }
-    const place = segments.findLastIndex(({ baseOffset }) => baseOffset <= offset);
-    // A segment that begins at the offset goes whole: nothing of it is below.
-    const segment = segments[place]!; // the first one begins at or below the start
-    const cut =
-      segment.baseOffset === offset
-        ? { position: 0, endOffset: offset }
-        : await cutPlaceIn(fileSystem, segment, offset, segments[place + 1] === undefined);
+    // Of a segment that begins at the offset nothing is below. What ends there is looked into all the same: an interrupted
+    // compaction may have left a file that reaches further than the next one's name says.
+    const place = segments.findLastIndex(({ baseOffset }) => baseOffset < offset);
+    const segment = segments[place];
+    if (segment === undefined) return wholeCut(directory, offset, segments);
+    const cut = await cutPlaceIn(fileSystem, segment, offset, segments[place + 1] === undefined);
     // Nothing is left that readers may see, if the cut falls below the log start.
     if (cut.endOffset < start) return wholeCut(directory, start, segments);
-    const isWhole = cut.position === 0;
-    const removed = segments.slice(isWhole ? place : place + 1);
-    const removedBytes = removed.reduce((sum, { byteSize }) => sum + byteSize, 0);
-    const isUntouched = cut.position === segment.byteSize;
+    const removed = segments.slice(cut.position === 0 ? place : place + 1);
+    const isShortened = cut.position > 0 && cut.position < segment.byteSize;
+    const shortenedBytes = isShortened ? segment.byteSize - cut.position : 0;
     return {
       directory,
       endOffset: cut.endOffset,
-      shortened: isWhole || isUntouched ? undefined : { segment, position: cut.position },
+      shortened: isShortened ? { segment, position: cut.position } : undefined,
       removed,
-      cutBytes: removedBytes + (isWhole ? 0 : segment.byteSize - cut.position),
-      kept: segments.slice(0, isUntouched ? place + 1 : place),
+      cutBytes: removed.reduce((sum, { byteSize }) => sum + byteSize, shortenedBytes),
+      kept: segments.slice(0, cut.position < segment.byteSize ? place : place + 1),
     };
   } catch (error) {
     throw storageErrorOf(error, `reading ${directory}`);
@@ -165,6 +171,14 @@ async function takeBackPromises(fileSystem: FileSystem, plan: CutPlan): Promise<
   const checkpoint = await readCheckpoint(fileSystem, directory);
   if (checkpoint === undefined || checkpoint.logEndOffset > endOffset) {
     await removeIfThere(fileSystem, join(directory, CHECKPOINT_FILE));
+  }
+  const snapshot = await readProducerSnapshot(fileSystem, directory);
+  if (snapshot === undefined || snapshot.logEndOffset > endOffset) {
+    await removeIfThere(fileSystem, join(directory, PRODUCER_SNAPSHOT_FILE));
+  }
+  const { cleanedOffset } = await readCompactionCheckpoint(fileSystem, directory);
+  if (cleanedOffset > endOffset) {
+    await removeIfThere(fileSystem, join(directory, COMPACTION_CHECKPOINT_FILE));
   }
   await fileSystem.syncDirectory(directory);
 }

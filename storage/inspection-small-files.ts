@@ -1,8 +1,16 @@
 // Checks the small files of a log and of the directories above it against the log. None of them is the truth, so a
 // file that is missing is no finding; one that says what cannot be is.
 import { join } from 'node:path';
+import { NOTHING_COMPACTED, readCompactionCheckpoint } from './compaction-checkpoint.ts';
 import { StorageError } from './errors.ts';
-import { CHECKPOINT_FILE, LEADER_EPOCHS_FILE, MANIFEST_FILE, NODE_FILE, TOPIC_FILE } from './file-names.ts';
+import {
+  CHECKPOINT_FILE,
+  COMPACTION_CHECKPOINT_FILE,
+  LEADER_EPOCHS_FILE,
+  MANIFEST_FILE,
+  NODE_FILE,
+  TOPIC_FILE,
+} from './file-names.ts';
 import type { FileSystem } from './file-system.ts';
 import type { Findings } from './inspection-findings.ts';
 import type { CheckedSegment } from './inspection-segment.ts';
@@ -25,6 +33,7 @@ export interface LogBounds {
   /** The offset that comes where the checkpoint says; undefined when no batch ends there. */
   readonly checkpointOffset: number | undefined;
   readonly newestIsDamaged: boolean;
+  readonly isDamaged: boolean;
 }
 
 export interface Promises {
@@ -55,7 +64,7 @@ export function checkManifest(
   findings: Findings,
 ): void {
   const path = join(directory, MANIFEST_FILE);
-  const end = endOffset ?? logStartOffset;
+  const end = Math.max(endOffset ?? 0, logStartOffset);
   if (highWatermark > end) {
     const lost = `the manifest says that all below ${highWatermark} was on disk, and the log ends at ${end}`;
     findings.error('records-missing', { path, offset: end }, lost);
@@ -88,7 +97,8 @@ export function checkCheckpoint(
     findings.error('records-missing', { path, offset: endOffset }, lost);
     return;
   }
-  if (segmentBase > newest.baseOffset) {
+  // Compaction may have merged it into the one before.
+  if (segmentBase > endOffset) {
     findings.error('small-file', { path, offset: segmentBase }, `there is no segment ${segmentBase}`);
   }
   // Of an older segment nothing can be said: it may have been compacted since.
@@ -100,6 +110,34 @@ export function checkCheckpoint(
       `the checkpoint says that ${says}, it does not`,
     );
   }
+}
+
+/** How far the log is compacted; 0 without a checkpoint of it. One that is lost costs another compaction. */
+export async function readCleanedOffset(
+  fileSystem: FileSystem,
+  directory: string,
+  names: readonly string[],
+  findings: Findings,
+): Promise<number> {
+  if (!names.includes(COMPACTION_CHECKPOINT_FILE)) return 0;
+  const checkpoint = await readCompactionCheckpoint(fileSystem, directory);
+  if (checkpoint === NOTHING_COMPACTED) {
+    const path = join(directory, COMPACTION_CHECKPOINT_FILE);
+    findings.error('small-file', { path }, 'it cannot be read; everything will be compacted again');
+  }
+  return checkpoint.cleanedOffset;
+}
+
+/** @param endOffset of the log */
+export function checkCleanedOffset(
+  directory: string,
+  cleanedOffset: number,
+  endOffset: number,
+  findings: Findings,
+): void {
+  if (cleanedOffset <= endOffset) return;
+  const place = { path: join(directory, COMPACTION_CHECKPOINT_FILE), offset: cleanedOffset };
+  findings.warning('small-file', place, `the log ends at ${endOffset}, below; it is ignored`);
 }
 
 /** The names of the files say it, and win; the file beside them is checked as far as files are left. */
