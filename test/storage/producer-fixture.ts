@@ -82,6 +82,10 @@ export class ProducerLog {
     await this.open();
   }
 
+  async ticks(count: number): Promise<void> {
+    for (let tick = 0; tick < count; tick++) await new Promise((resolve) => setImmediate(resolve));
+  }
+
   send(producerId: number, baseSequence: number, options: ProducerBatchOptions = {}): Append {
     const { epoch = 0, count = 1, transactional = false } = options;
     const records = Array.from({ length: count }, (_, index) =>

@@ -63,7 +63,7 @@ class Program {
     const producerId = this.#below(PRODUCERS);
     const own = this.#batches.filter((each) => each.producerId === producerId);
     const { epoch, sequence, count } = this.#candidate(own);
-    const transactional = producerId === 1;
+    const transactional = producerId === 1 || producerId === 2;
     const expected = judge(own, epoch, sequence, count);
     const told = await this.#ask(() =>
       this.#producers.send(producerId, sequence, { epoch, count, transactional }),
@@ -104,18 +104,19 @@ class Program {
   }
 
   async #endTransaction(): Promise<void> {
-    const own = this.#batches.filter((each) => each.producerId === 1);
+    const producerId = 1 + this.#below(2);
+    const own = this.#batches.filter((each) => each.producerId === producerId);
     const current = own.at(-1)?.epoch ?? 0;
     const epoch = Math.max(0, current + this.#below(3) - 1);
-    const told = await this.#ask(() => this.#producers.end(1, epoch));
-    this.trace.push(`1 e${epoch} ends: ${told}`);
+    const told = await this.#ask(() => this.#producers.end(producerId, epoch));
+    this.trace.push(`${producerId} e${epoch} ends: ${told}`);
     if (own.length > 0 && epoch < current) {
       expect(told, this.#why()).toBe('fenced-producer');
       return;
     }
     expect(told, this.#why()).toBe(`at ${this.#end}`);
     this.#batches.push({
-      ...{ producerId: 1, epoch, sequence: -1, count: 1, offset: this.#end, transactional: true },
+      ...{ producerId, epoch, sequence: -1, count: 1, offset: this.#end, transactional: true },
     });
     this.#end++;
   }
@@ -184,12 +185,12 @@ class Program {
   #expectUnstable(): void {
     const { log } = this.#producers;
     log.setHighWatermark(log.logEndOffset);
-    let first = Number.POSITIVE_INFINITY;
-    for (const { sequence, transactional, offset } of this.#batches) {
-      if (sequence < 0) first = Number.POSITIVE_INFINITY;
-      else if (transactional) first = Math.min(first, offset);
+    const open = new Map<number, number>();
+    for (const { producerId, sequence, transactional, offset } of this.#batches) {
+      if (sequence < 0) open.delete(producerId);
+      else if (transactional && !open.has(producerId)) open.set(producerId, offset);
     }
-    expect(log.firstUnstableOffset, this.#why()).toBe(first);
+    expect(log.firstUnstableOffset, this.#why()).toBe(Math.min(...open.values()));
   }
 
   async #ticks(count: number): Promise<void> {
