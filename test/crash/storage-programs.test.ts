@@ -1,19 +1,13 @@
-// Random programs against the store (program.ts). Seeds are fixed, so that a failure repeats: POLYLOG_CRASH_RUNS sets
-// how many run, POLYLOG_CRASH_SEED runs one.
-import { describe, it } from 'vitest';
-import { runProgram } from './program.ts';
+// Random programs against the store; the other half of them is in storage-programs-2.test.ts.
+import { it } from 'vitest';
+import { runPrograms, seedsOf } from './run-programs.ts';
 
-const RUNS = Number(process.env['POLYLOG_CRASH_RUNS'] ?? 1000);
-const FIRST_SEED = Number(process.env['POLYLOG_CRASH_FIRST'] ?? 1);
-const ONE_SEED = process.env['POLYLOG_CRASH_SEED'];
+const seeds = seedsOf(0);
 
-describe('random programs on a file system that forgets', () => {
-  const seeds =
-    ONE_SEED === undefined
-      ? Array.from({ length: RUNS }, (_, index) => FIRST_SEED + index)
-      : [Number(ONE_SEED)];
-
-  it(`keep what they promised (${seeds.length} seeds)`, { timeout: 3_600_000 }, async () => {
-    for (const seed of seeds) await runProgram(seed);
-  });
-});
+it(
+  `${seeds.length} random programs on a file system that forgets keep what they promised`,
+  {
+    timeout: 3_600_000,
+  },
+  () => runPrograms(seeds),
+);

@@ -3,7 +3,16 @@
 import type { Append } from '../../storage/commit-group.ts';
 import type { LogConfig } from '../../storage/log-config.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
-import { append, type ReadRecord, recordsOf, type TestRecord, write } from '../helpers/store-fixture.ts';
+import type { RandomSource } from '../helpers/faulty-file-system.ts';
+import {
+  append,
+  codeOf,
+  type ReadRecord,
+  recordsOf,
+  type TestRecord,
+  write,
+} from '../helpers/store-fixture.ts';
+import { type AppendedBatch, anySending, firstUnstableOffset, producersOf } from './producers-model.ts';
 
 /** Throws when the condition does not hold. The words cost something: they are made when they are needed. */
 export function check(condition: boolean, what: () => string): asserts condition {
@@ -12,6 +21,9 @@ export function check(condition: boolean, what: () => string): asserts condition
 
 interface AppendedRecord extends TestRecord {
   readonly appendedAtMs: number;
+  /** Of a transaction: it replaces nothing. */
+  readonly transactional?: boolean;
+  readonly control?: boolean;
 }
 
 export class TrackedLog {
@@ -35,9 +47,17 @@ export class TrackedLog {
   startAllowed = 0;
   /** Somebody asked for the records below it to be deleted. */
   deletedBefore = 0;
+  /** Batches with a producer that lie in the log, or did. */
+  batches: AppendedBatch[] = [];
+  /** Whether it was ever compacted, and the shortest time for which tombstones were kept. */
+  isCompacted = false;
+  tombstonesKeptMs = Number.POSITIVE_INFINITY;
   log: PartitionLog | undefined;
 
-  constructor(topic: string, topicId: string, logId: number, config: LogConfig) {
+  readonly #now: () => number;
+
+  constructor(topic: string, topicId: string, logId: number, config: LogConfig, now: () => number) {
+    this.#now = now;
     this.topic = topic;
     this.topicId = topicId;
     this.logId = logId;
@@ -45,25 +65,65 @@ export class TrackedLog {
   }
 
   /** Appends one batch, or its records one by one into the shared one. Resolves when it is known what became of it. */
-  async append(records: readonly TestRecord[], shared: boolean, nowMs: number): Promise<void> {
+  async append(records: readonly TestRecord[], shared: boolean): Promise<void> {
     const log = this.log!; // programs append to open logs only
     const model = this.records;
     const appends: Append[] = [];
     for (const each of shared ? records.map((record) => [record]) : [records]) {
       appends.push(shared ? log.join((writer) => write(writer, each[0]!)) : append(log, each)); // one each, when shared
-      if (this.epochStarts.at(-1)?.leaderEpoch !== this.epoch) {
-        this.epochStarts.push({ leaderEpoch: this.epoch, offset: model.length });
-      }
-      for (const record of each) model.push({ ...record, appendedAtMs: nowMs });
+      this.#noteEpoch();
+      for (const record of each) model.push({ ...record, appendedAtMs: this.#now() });
     }
     check(log.logEndOffset === model.length, () => `${this.topic} ends at ${log.logEndOffset}`);
     const first = appends[0]!; // there is a record at least
     check(first.baseOffset === model.length - records.length, () => `an append at ${first.baseOffset}`);
-    const end = model.length;
+    await this.#follow(appends, model.length);
+  }
+
+  /** Sends a producer's batch, or one that must be refused or be found in the log. */
+  async produce(makeRecord: () => TestRecord, random: RandomSource): Promise<void> {
+    const log = this.log!; // programs append to open logs only
+    const model = this.records;
+    const certain = log.logStartOffset === 0 && !this.isCompacted;
+    const { producer, expected } = anySending(producersOf(this.batches), certain, random);
+    const { recordCount, baseSequence, ...options } = producer;
+    const records = Array.from({ length: recordCount }, makeRecord);
+    const send = (): Append =>
+      append(log, records, producer.control ? options : { ...options, baseSequence, recordCount });
+    const told = () => `${this.topic} ${JSON.stringify(producer)}, expected ${JSON.stringify(expected)}`;
+    if (expected === 'sequence-gap' || expected === 'fenced-producer') {
+      const code = await codeOf(send);
+      return check(code === expected, () => `${told()}: ${code}`);
+    }
+    const sent = send();
+    if (typeof expected === 'object') {
+      const repeated = sent.repeats?.baseOffset;
+      check(repeated === expected.baseOffset, () => `${told()}: repeats ${repeated}`);
+      check(log.logEndOffset === model.length, () => `${told()}: appended at ${sent.baseOffset}`);
+      return this.#follow([sent], expected.baseOffset + recordCount);
+    }
+    check(sent.repeats === undefined, () => `${told()}: repeats ${sent.repeats?.baseOffset}`);
+    check(sent.baseOffset === model.length, () => `${told()}: appended at ${sent.baseOffset}`);
+    this.#noteEpoch();
+    this.batches.push({ baseOffset: sent.baseOffset, producer });
+    const { transactional, control } = producer;
+    for (const record of records)
+      model.push({ ...record, appendedAtMs: this.#now(), transactional, control });
+    await this.#follow([sent], model.length);
+  }
+
+  #noteEpoch(): void {
+    if (this.epochStarts.at(-1)?.leaderEpoch === this.epoch) return;
+    this.epochStarts.push({ leaderEpoch: this.epoch, offset: this.records.length });
+  }
+
+  /** @param end of what was appended */
+  async #follow(appends: readonly Append[], end: number): Promise<void> {
+    const { log, records } = this;
     const all = async (promises: readonly Promise<unknown>[]): Promise<boolean> =>
       (await Promise.all(promises)).every((error) => error === undefined);
     // An answer that comes after a crash is one that nobody got.
-    const isCurrent = (): boolean => this.records === model && this.log === log;
+    const isCurrent = (): boolean => this.records === records && this.log === log;
     const committed = all(appends.map((each) => each.committed)).then((good) => {
       if (good && isCurrent()) this.committed = Math.max(this.committed, end);
     });
@@ -92,12 +152,24 @@ export class TrackedLog {
     this.log = log;
     this.records = this.records.slice(0, end);
     this.epochStarts = this.epochStarts.filter(({ offset }) => offset < end);
+    this.batches = this.batches.filter(({ baseOffset }) => baseOffset < end);
     this.startPromised = start;
     this.startAllowed = start;
     this.compare(await readTo(log, start, end, 1 << 16), start, end);
     this.promised = end;
     this.committed = end;
     this.compareEpochs();
+    this.compareTransactions();
+  }
+
+  /** Where the oldest open transaction begins. */
+  compareTransactions(): void {
+    const log = this.log!; // of an open log only
+    // The end of one counts when it is seen.
+    if (log.logStartOffset > 0 || this.isCompacted || log.highWatermark < this.records.length) return;
+    const expected = firstUnstableOffset(producersOf(this.batches));
+    const found = log.firstUnstableOffset;
+    check(found === expected, () => `${this.topic} is unstable from ${found} on, and not from ${expected}`);
   }
 
   /** Where epochs end, of those that are in the log whole. */
@@ -115,9 +187,14 @@ export class TrackedLog {
     }
   }
 
-  /** Retention will look at the log now: what it may take, and nobody knows it better than this. */
-  mayRetire(nowMs: number): void {
-    const { retentionMs, retentionBytes, deletes } = this.config;
+  /** Maintenance will look at the log now: what it may take, and nobody knows it better than this. */
+  maintained(): void {
+    const nowMs = this.#now();
+    const { retentionMs, retentionBytes, deletes, compacts, deleteRetentionMs } = this.config;
+    if (compacts) {
+      this.isCompacted = true;
+      this.tombstonesKeptMs = Math.min(this.tombstonesKeptMs, deleteRetentionMs);
+    }
     const log = this.log!; // of an open log only
     if (!deletes || (retentionMs === Number.POSITIVE_INFINITY && retentionBytes === Number.POSITIVE_INFINITY))
       return;
@@ -135,7 +212,7 @@ export class TrackedLog {
     this.promise(offset);
   }
 
-  /** What was read is what was appended. */
+  /** What was read is what was appended; compaction may have taken out what it may. */
   compare(read: readonly ReadRecord[], from: number, upTo: number): void {
     let next = 0;
     for (let offset = from; offset < upTo; offset++) {
@@ -143,6 +220,7 @@ export class TrackedLog {
       const appended = this.records[offset];
       const where = (what: string) => () =>
         `${this.topic} from ${from} to ${upTo}, offset ${offset}: ${what}`;
+      if (found?.offset !== offset && this.#mayBeCompacted(offset)) continue;
       check(found !== undefined && found.offset === offset, where(`missing; ${found?.offset} is next`));
       check(appended !== undefined && isSame(found, appended), where(`${show(found)} for ${show(appended)}`));
       next++;
@@ -150,10 +228,28 @@ export class TrackedLog {
     check(next === read.length, () => `${this.topic} from ${from} to ${upTo}: ${read[next]?.offset} as well`);
   }
 
-  /** First offset below `upTo` with a timestamp at or above; −1 when there is none. */
-  firstFrom(timestampMs: number, upTo: number): number {
-    const start = this.log!.logStartOffset; // of an open log only
-    return this.records.findIndex((each, at) => at < upTo && at >= start && each.timestampMs >= timestampMs);
+  #mayBeCompacted(offset: number): boolean {
+    const record = this.records[offset];
+    if (!this.isCompacted || record === undefined || record.control === true) return false;
+    const { key, value, appendedAtMs } = record;
+    if (key === null) return true;
+    if (value === null && this.#now() - appendedAtMs >= this.tombstonesKeptMs) return true;
+    const replaces = (each: AppendedRecord): boolean =>
+      each.transactional !== true && each.control !== true && each.key?.equals(key) === true;
+    return this.records.slice(offset + 1).some(replaces);
+  }
+
+  /** What lookups by time choose from: records by offset, some of which are gone. */
+  async present(upTo: number): Promise<(TestRecord | undefined)[]> {
+    const log = this.log!; // of an open log only
+    const start = log.logStartOffset;
+    const present: (TestRecord | undefined)[] = this.records
+      .slice(0, upTo)
+      .fill(undefined as never, 0, start);
+    if (!this.isCompacted) return present;
+    present.fill(undefined);
+    for (const each of await readTo(log, start, upTo, 1 << 16)) present[each.offset] = each;
+    return present;
   }
 }
 
@@ -167,7 +263,8 @@ export async function readTo(
   const records: ReadRecord[] = [];
   for (let offset = from; offset < upTo; ) {
     const range = await log.read(offset, maxBytes, upTo);
-    check(range.end > range.start, () => `an empty range at ${offset}, below ${upTo}`);
+    // Compaction may have left nothing up to there.
+    if (range.end === range.start && range.nextOffset === offset) return records;
     records.push(...recordsOf(range, offset));
     range.release?.();
     offset = range.nextOffset;

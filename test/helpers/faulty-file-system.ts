@@ -499,10 +499,24 @@ function applyDurably({ directory, name, inode }: NamePart): void {
   else directory.durableEntries.set(name, inode);
 }
 
-function namesOf(path: string): string[] {
-  return path.split('/').filter((name) => name !== '');
+/** Of paths that were asked for, which are few: programs ask for the same ones again and again. */
+const namesOfPaths = new Map<string, readonly string[]>();
+
+function namesOf(path: string): readonly string[] {
+  let names = namesOfPaths.get(path);
+  if (names === undefined) {
+    if (namesOfPaths.size > 10_000) namesOfPaths.clear();
+    names = path.split('/').filter((name) => name !== '');
+    namesOfPaths.set(path, names);
+  }
+  return names;
 }
 
+/** Without a stack, which costs more than all the rest and leads nowhere. */
 function failure(code: string, path: string): Error {
-  return Object.assign(new Error(`${code}: ${path}`), { code });
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 0;
+  const error = Object.assign(new Error(`${code}: ${path}`), { code });
+  Error.stackTraceLimit = limit;
+  return error;
 }
