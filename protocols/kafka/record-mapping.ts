@@ -195,6 +195,11 @@ export function encodeBatches(
   encoder.stage(range.bytes, range.start, range.end);
   while (cursor.nextBatch()) {
     if (cursor.batchLastOffset < fromOffset) continue;
+    if (cursor.batchRecordCount === 0) {
+      // Compaction keeps it for the store's sake. Readers see a hole.
+      nextOffset = cursor.batchLastOffset + 1;
+      continue;
+    }
     const byteLength = encoder.length - outputStart;
     const fits = byteLength + cursor.batchByteLength <= bytesMax;
     if (!fits && (byteLength > 0 || !options.atLeastOne)) break;

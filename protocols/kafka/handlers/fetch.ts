@@ -2,11 +2,15 @@
 // Stored records are encoded to uncompressed v2 batches when the answer is written; while a Fetch waits it holds
 // nothing but its request. Errors answer at once (KIP-74 sizes, KIP-320 epochs).
 //
+// A stretch of offsets without records, as compaction leaves it, is passed over: an answer that has no record at all does
+// not count towards the bytes that a Fetch waits for, and moves its reader on.
+//
 // Sessions (KIP-227) are refused kindly: every answer has session id 0, so clients send full requests.
 // Left out: replicas, rack-aware reads, aborted transactions (there are none).
 
 import type { Partition, RecordRange, Visibility } from '../../port.ts';
 import { allows, type Call, defineApi, Later } from '../api.ts';
+import { encodeEmptyStretch, hasRecordFrom, SKIP_BYTES } from '../empty-stretch.ts';
 import { ERROR_CODES, type ErrorCode, READ_ERROR_CODES } from '../error-codes.ts';
 import { readableUpTo, type Watched, waitForBytes } from '../fetch-wait.ts';
 import { leaderEpochFault } from '../leader-epoch.ts';
@@ -38,8 +42,10 @@ interface Item {
   /** Undefined with an error code. */
   partition: Partition | undefined;
   errorCode: ErrorCode;
-  /** One behind the other; the store gives what lies together in memory. */
+  /** One behind the other; the store gives what lies together in memory. The first has a record to give. */
   ranges: RecordRange[];
+  /** From the offset asked for up to here there is no record. */
+  emptyUpTo: number;
 }
 
 interface Fetch {
@@ -114,7 +120,7 @@ function nameOf(call: Call, { topic, topicId }: TopicRequest): string | undefine
 /** @param name undefined = an id that no topic has. */
 function itemOf(call: Call, topic: TopicRequest, name: string | undefined, request: PartitionRequest): Item {
   const partition = name === undefined ? undefined : call.kafka.hub.topics.partition(name, request.partition);
-  const item: Item = { topic, request, partition, errorCode: ERROR_CODES.NONE, ranges: [] };
+  const item: Item = { topic, request, partition, errorCode: ERROR_CODES.NONE, ranges: [], emptyUpTo: -1 };
   if (name === undefined) item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_ID;
   else if (!allows(call, 'read', 'topic', name)) item.errorCode = ERROR_CODES.TOPIC_AUTHORIZATION_FAILED;
   else if (partition === undefined) item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
@@ -126,7 +132,11 @@ function watchedOf(item: Item): Watched {
   // Only items without an error wait, and those have a partition.
   const partition = item.partition as Partition;
   const { fetchOffset } = item.request;
-  return { partition, fetchOffset, countedUpTo: item.ranges.at(-1)?.nextOffset ?? fetchOffset };
+  return {
+    partition,
+    fetchOffset,
+    countedUpTo: item.ranges.at(-1)?.nextOffset ?? Math.max(item.emptyUpTo, fetchOffset),
+  };
 }
 
 /** Reads the items in order until the request's limit; returns the stored bytes read. */
@@ -155,14 +165,23 @@ async function readItem(fetch: Fetch, item: Item, bytesLeft: number, hasBytes: b
   while (mayHaveMore(partition, offset, fetch.upTo)) {
     const isFirst = !hasBytes && bytes === 0;
     if (!isFirst && bytes >= maxBytes) break;
-    const range = await partition.read({ offset, maxBytes: Math.max(1, maxBytes - bytes), upTo: fetch.upTo });
+    const isSkipping = item.ranges.length === 0 && item.emptyUpTo >= 0;
+    const readBytes = Math.max(isSkipping ? SKIP_BYTES : 1, maxBytes - bytes);
+    const range = await partition.read({ offset, maxBytes: readBytes, upTo: fetch.upTo });
     if (range.refused !== undefined) {
       item.errorCode = READ_ERROR_CODES[range.refused];
       return 0;
     }
     // The store gives its first batch whole; only the first of the answer may be larger than the limits.
     const rangeBytes = range.end - range.start;
-    if (rangeBytes === 0 || (!isFirst && bytes + rangeBytes > maxBytes)) break;
+    if (rangeBytes === 0) break;
+    if (item.ranges.length === 0 && !hasRecordFrom(fetch.call.kafka.cursor, range, request.fetchOffset)) {
+      range.release?.();
+      offset = range.nextOffset;
+      item.emptyUpTo = offset;
+      continue;
+    }
+    if (!isFirst && bytes + rangeBytes > maxBytes) break;
     item.ranges.push(range);
     bytes += rangeBytes;
     offset = range.nextOffset;
@@ -211,12 +230,15 @@ function answerOf(fetch: Fetch, item: Item, encodedBytes: number): PartitionAnsw
 function letGo(item: Item): void {
   for (const range of item.ranges) range.release?.();
   item.ranges = [];
+  item.emptyUpTo = -1;
 }
 
 function encodeItem(fetch: Fetch, item: Item, encodedBytes: number): Buffer {
   const { request, ranges } = item;
   const { encoder, cursor } = fetch.call.kafka;
   const start = encoder.length;
+  if (ranges.length === 0 && item.emptyUpTo > request.fetchOffset)
+    encodeEmptyStretch(encoder, request.fetchOffset, item.emptyUpTo);
   const bytesMax = Math.min(request.partitionMaxBytes, fetch.bytesMax - encodedBytes);
   for (const range of ranges) {
     const ownBytes = encoder.length - start;
