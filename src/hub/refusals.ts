@@ -1,6 +1,6 @@
 // The one table from the store's errors to what the port says of them.
 import type { ReadRefusal, Refusal, Refused } from '../../protocols/port.ts';
-import type { StorageError, StorageErrorCode } from '../../storage/index.ts';
+import { StorageError, type StorageErrorCode } from '../../storage/index.ts';
 
 interface Meaning {
   readonly append: Refusal;
@@ -30,7 +30,13 @@ const MEANINGS: Readonly<Record<StorageErrorCode, Meaning>> = {
 };
 
 export function refusalOf(error: StorageError): Refused {
-  return { refused: MEANINGS[error.code].append, message: error.message };
+  return { refused: MEANINGS[reasonOf(error)].append, message: error.message };
+}
+
+/** A log that met a full disk comes back when there is room: it is refused as a disk that is full. */
+function reasonOf({ code, cause }: StorageError): StorageErrorCode {
+  const isFull = code === 'sticky' && cause instanceof StorageError && cause.code === 'disk-full';
+  return isFull ? 'disk-full' : code;
 }
 
 export function readRefusalOf(error: StorageError): {

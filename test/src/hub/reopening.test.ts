@@ -112,7 +112,7 @@ describe('without a reserve', () => {
     files.capacityBytes = files.usedBytes + MIB;
     const { count, refused } = await fill(partition);
     expect(refused).toBe('disk-full');
-    expect(await append(partition, 'refused')).toMatchObject({ refused: 'storage' });
+    expect(await append(partition, 'refused')).toMatchObject({ refused: 'disk-full' });
     expect(numbersOf(await readTexts(hub, partition))).toEqual(upTo(count));
 
     // Not for as little as this.
@@ -159,7 +159,7 @@ describe('without a reserve', () => {
     expect(await write('before', '1')).toBeUndefined();
     files.capacityBytes = files.usedBytes;
     expect(await write('lost', '1')).toMatchObject({ refused: 'disk-full' });
-    expect(await write('refused', '1')).toMatchObject({ refused: 'storage' });
+    expect(await write('refused', '1')).toMatchObject({ refused: 'disk-full' });
     files.capacityBytes += 16 * MIB;
     const { partitions } = hub.topics.get('__test')!;
     await until(machine, () => partitions[0]!.leaderEpoch === 1);
