@@ -42,14 +42,20 @@ describe.each(fixtures)('the data directory %s', (name) => {
       const { store, log } = await openStore({ directory, indexIntervalBytes: 512 });
       const opened = await openAll(store, topics);
       expect([...opened.keys()].sort()).toEqual(Object.keys(truth).sort());
-      for (const [key, { logStart, logEnd, lines }] of Object.entries(truth)) {
+      for (const [key, { logStart, logEnd, lines, producers = [] }] of Object.entries(truth)) {
         const partition = opened.get(key)!; // the keys are the same
         expect([partition.logStartOffset, partition.logEndOffset], key).toEqual([logStart, logEnd]);
         expect(await linesOf(partition), key).toEqual(lines);
         expect(partition.failed, key).toBeUndefined();
+        for (const { baseOffset, recordCount, ...producer } of producers) {
+          const again = Array.from({ length: recordCount }, () => record('sent again'));
+          const { repeats } = append(partition, again, { ...producer, recordCount });
+          expect(repeats?.baseOffset, `${key}, producer ${producer.producerId}`).toBe(baseOffset);
+        }
         const more = append(partition, [record('from a later version')]);
         expect([more.baseOffset, await more.flushed], key).toEqual([logEnd, undefined]);
       }
+      await store.maintain();
       await store.close();
       expect(log.events.filter(({ level }) => level === 'error')).toEqual([]);
       const after = await inspect(directory);
