@@ -5,7 +5,8 @@ import type { Log } from './environment.ts';
 export class BackgroundWork {
   readonly #name: string;
   readonly #log: Log;
-  readonly #running = new Set<Promise<void>>();
+  /** Only while there is any: thousands of logs have none. */
+  #running: Set<Promise<void>> | undefined;
 
   constructor(name: string, log: Log) {
     this.#name = name;
@@ -15,11 +16,15 @@ export class BackgroundWork {
   add(doing: string, work: Promise<void>): void {
     const tracked = work
       .catch((error: unknown) => this.#log.warn('log.background-failed', { log: this.#name, doing, error }))
-      .finally(() => this.#running.delete(tracked));
+      .finally(() => {
+        this.#running?.delete(tracked);
+        if (this.#running?.size === 0) this.#running = undefined;
+      });
+    this.#running ??= new Set();
     this.#running.add(tracked);
   }
 
   async settled(): Promise<void> {
-    while (this.#running.size > 0) await Promise.all(this.#running);
+    while (this.#running !== undefined) await Promise.all(this.#running);
   }
 }

@@ -21,7 +21,8 @@ const STORE_BYTES = 64 * 1024 * 1024;
 export class IndexCompletion {
   readonly #parts: StoreParts;
   readonly #index: OffsetIndex;
-  readonly #running = new Map<Segment, Promise<SegmentTimes | undefined>>();
+  /** Only while there is any: thousands of logs have none. */
+  #running: Map<Segment, Promise<SegmentTimes | undefined>> | undefined;
 
   constructor(parts: StoreParts, index: OffsetIndex) {
     this.#parts = parts;
@@ -51,7 +52,7 @@ export class IndexCompletion {
   /** Of a closed segment. */
   async changeTimes(segment: Segment, times: SegmentTimes): Promise<void> {
     segment.times = times;
-    await this.#running.get(segment)?.catch(() => {});
+    await this.#running?.get(segment)?.catch(() => {});
     if (!segment.gone) await this.#index.storeTimes(segment, times);
   }
 
@@ -60,34 +61,34 @@ export class IndexCompletion {
     const { index } = segment;
     const times = index?.times;
     if (index === undefined || times === undefined) return Promise.resolve();
-    const storing = this.#store(segment, index, times).finally(() => this.#running.delete(segment));
-    this.#running.set(segment, storing);
+    const storing = this.#store(segment, index, times).finally(() => this.#ended(segment));
+    this.#begun(segment, storing);
     return storing.then(() => {});
   }
 
   /** The segments are gone, as is all below `baseOffset`: drops the entries. */
   async forgetBelow(segments: readonly Segment[], baseOffset: number): Promise<void> {
-    for (const segment of segments) await this.#running.get(segment)?.catch(() => {});
+    for (const segment of segments) await this.#running?.get(segment)?.catch(() => {});
     await this.#index.dropBelow(segments, baseOffset);
   }
 
   /** The segment is gone: drops its entries. */
   async forget(segment: Segment): Promise<void> {
-    await this.#running.get(segment)?.catch(() => {});
+    await this.#running?.get(segment)?.catch(() => {});
     await this.#index.dropSegment(segment);
   }
 
   /** Undefined when the segment has gone meanwhile. @throws StorageError corrupt, io */
   complete(segment: Segment): Promise<SegmentTimes | undefined> {
-    let running = this.#running.get(segment);
+    let running = this.#running?.get(segment);
     if (running === undefined) {
       running = this.#parts.scans
         .pass(() => this.#completeFile(segment))
         .catch((error: unknown) => {
           throw storageErrorOf(error, `indexing ${segment.path}`);
         })
-        .finally(() => this.#running.delete(segment));
-      this.#running.set(segment, running);
+        .finally(() => this.#ended(segment));
+      this.#begun(segment, running);
     }
     return running;
   }
@@ -108,7 +109,17 @@ export class IndexCompletion {
 
   /** Resolves when nothing is under way. */
   async settled(): Promise<void> {
-    await Promise.allSettled(this.#running.values());
+    await Promise.allSettled(this.#running?.values() ?? []);
+  }
+
+  #begun(segment: Segment, work: Promise<SegmentTimes | undefined>): void {
+    this.#running ??= new Map();
+    this.#running.set(segment, work);
+  }
+
+  #ended(segment: Segment): void {
+    this.#running?.delete(segment);
+    if (this.#running?.size === 0) this.#running = undefined;
   }
 
   async #store(segment: Segment, index: SegmentIndex, times: SegmentTimes): Promise<SegmentTimes> {

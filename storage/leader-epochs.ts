@@ -25,18 +25,26 @@ export function epochStarts(segments: SegmentList): EpochStart[] {
 /**
  * Where the newest epoch at or below `leaderEpoch` ends: the start of the next one, or the log's end for the newest
  * (KIP-101, KIP-279). Undefined when all epochs of the log are newer.
+ * @param present what a log without a file is in, and where it ends
  */
 export function endOfEpoch(
-  starts: readonly EpochStart[],
+  segments: SegmentList,
   leaderEpoch: number,
-  logEndOffset: number,
+  present: EpochEnd,
 ): EpochEnd | undefined {
-  for (let index = starts.length - 1; index >= 0; index--) {
-    const [epoch] = starts[index]!; // index is below the length
-    if (epoch > leaderEpoch) continue;
-    return { leaderEpoch: epoch, endOffset: starts[index + 1]?.[1] ?? logEndOffset };
+  const { all } = segments;
+  if (all.length === 0) return present.leaderEpoch <= leaderEpoch ? present : undefined;
+  let low = 0;
+  let high = all.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (all[middle]!.leaderEpoch <= leaderEpoch)
+      low = middle + 1; // middle is below the length
+    else high = middle;
   }
-  return undefined;
+  const last = all[low - 1];
+  if (last === undefined) return undefined;
+  return { leaderEpoch: last.leaderEpoch, endOffset: all[low]?.baseOffset ?? last.endOffset };
 }
 
 export function writeLeaderEpochs(

@@ -9,23 +9,23 @@ import { Committer } from './committer.ts';
 import type { CompactedLog } from './compacted-log.ts';
 import { assert, StorageError, storageErrorOf } from './errors.ts';
 import { IndexCompletion } from './index-completion.ts';
-import { type EpochEnd, endOfEpoch, epochStarts } from './leader-epochs.ts';
+import { type EpochEnd, endOfEpoch } from './leader-epochs.ts';
 import { LogAppender } from './log-appender.ts';
 import { type CommittedLog, LogCommits } from './log-commits.ts';
 import { type LogConfig, withinBounds } from './log-config.ts';
 import { LogFiles } from './log-files.ts';
-import { emptyRange, LogReader } from './log-reader.ts';
+import { emptyRange } from './log-reader.ts';
+import { LogReads } from './log-reads.ts';
 import { LogState } from './log-state.ts';
 import { LogTrimmer, type TrimmedLog } from './log-trimmer.ts';
 import type { Manifest } from './manifest.ts';
 import { OffsetIndex } from './offset-index.ts';
 import type { ProducerStates } from './producer-states.ts';
 import type { LogFailure, RecoveredLog } from './recovery.ts';
-import { momentOf } from './retention.ts';
 import { SegmentList } from './segment.ts';
 import type { StoreParts } from './store-parts.ts';
 import { PartitionTail } from './tail-cache.ts';
-import { TimeLookup, type TimestampedOffset } from './time-lookup.ts';
+import type { TimestampedOffset } from './time-lookup.ts';
 
 export interface PartitionLogOptions {
   readonly topic: string;
@@ -58,10 +58,10 @@ export class PartitionLog {
   readonly #state: LogState;
   readonly #segments: SegmentList;
   readonly #tail: PartitionTail;
-  readonly #reader: LogReader;
+  /** Made for the first reader. */
+  #readsMade: LogReads | undefined;
   readonly #index: OffsetIndex;
   readonly #completion: IndexCompletion;
-  readonly #times: TimeLookup;
   readonly #commits: LogCommits;
   readonly #committer: Committer;
   readonly #appender: LogAppender;
@@ -88,22 +88,6 @@ export class PartitionLog {
     this.#tail = new PartitionTail(parts.cache, (chunk) => this.#appender.forget(chunk));
     this.#index = new OffsetIndex(parts.index, options.logId, parts.indexCache);
     this.#completion = new IndexCompletion(parts, this.#index);
-    this.#reader = new LogReader(parts, {
-      segments: this.#segments,
-      tail: this.#tail,
-      index: this.#index,
-      logStartOffset: () => this.logStartOffset,
-      onIndexUnfit: (segment, wrong) =>
-        this.#background.add('indexing', this.#completion.mend(segment, wrong)),
-      onCorrupt: (error) => this.#state.foundCorrupt(error),
-    });
-    this.#times = new TimeLookup({
-      segments: this.#segments,
-      index: this.#index,
-      completion: this.#completion,
-      logStartOffset: () => this.logStartOffset,
-      read: (offset, maxBytes, upTo) => this.read(offset, maxBytes, upTo),
-    });
     this.#commits = new LogCommits(parts, this.#committedLog(), recovered.logEndOffset);
     this.#committer = new Committer(this.#commits, parts, this.name, options.config);
     this.#appender = new LogAppender(parts, {
@@ -219,7 +203,8 @@ export class PartitionLog {
       );
     }
     if (offset === bound) return emptyRange(offset);
-    return this.#reader.readCached(offset, maxBytes, bound) ?? this.#reader.read(offset, maxBytes, bound);
+    const reader = this.#reads.byOffset;
+    return reader.readCached(offset, maxBytes, bound) ?? reader.read(offset, maxBytes, bound);
   }
 
   /** The same, at once, when memory holds it; else undefined (and then `read` says why). */
@@ -227,28 +212,25 @@ export class PartitionLog {
     const bound = Math.min(upTo, this.logEndOffset);
     if (!this.#state.isOpen || offset < this.logStartOffset || offset > bound) return undefined;
     if (offset === bound) return emptyRange(offset);
-    return this.#reader.readCached(offset, maxBytes, bound);
+    return this.#reads.byOffset.readCached(offset, maxBytes, bound);
   }
 
   /** First record with timestamp ≥ `timestampMs` below `upTo`. @throws StorageError corrupt, io, closed, deleted */
   async offsetForTime(timestampMs: number, upTo: number): Promise<TimestampedOffset | undefined> {
     this.#state.refuseUnlessOpen();
-    return this.#times.offsetForTime(timestampMs, Math.min(upTo, this.logEndOffset));
+    return this.#reads.byTime.offsetForTime(timestampMs, Math.min(upTo, this.logEndOffset));
   }
 
   /** First record among those with the largest timestamp below `upTo`. @throws as `offsetForTime` */
   async offsetOfMaxTimestamp(upTo: number): Promise<TimestampedOffset | undefined> {
     this.#state.refuseUnlessOpen();
-    return this.#times.offsetOfMaxTimestamp(Math.min(upTo, this.logEndOffset));
+    return this.#reads.byTime.offsetOfMaxTimestamp(Math.min(upTo, this.logEndOffset));
   }
 
   /** Where the newest epoch at or below `leaderEpoch` ends; undefined when the log has newer ones only. */
   endOfEpoch(leaderEpoch: number): EpochEnd | undefined {
-    const starts = epochStarts(this.#segments);
-    // A log without a file begins in the present epoch.
-    if (starts.length === 0) starts.push([this.leaderEpoch, this.logEndOffset]);
-    // What is in the open shared batch has no segment yet, and so no epoch that ends.
-    return endOfEpoch(starts, leaderEpoch, this.#segments.newest?.endOffset ?? this.logEndOffset);
+    const present = { leaderEpoch: this.leaderEpoch, endOffset: this.logEndOffset };
+    return endOfEpoch(this.#segments, leaderEpoch, present);
   }
 
   /**
@@ -263,12 +245,12 @@ export class PartitionLog {
 
   /** Whether {@link maintain} has anything to do: cheap, for thousands of logs that have not. */
   maintenanceDue(): boolean {
-    return this.#state.isWritable && this.#trimmer.isDue(momentOf(this.#parts.clock));
+    return this.#state.isWritable && this.#trimmer.isDue();
   }
 
   /** Rolls by age, and removes what retention and the log's start leave behind. @throws StorageError io, disk-full */
   async maintain(): Promise<void> {
-    if (this.#state.isWritable) await this.#trimmer.maintain(momentOf(this.#parts.clock));
+    if (this.#state.isWritable) await this.#trimmer.maintain();
   }
 
   /** Flushes, and leaves nothing to scan for the next opening. Idempotent. @throws StorageError io */
@@ -278,13 +260,17 @@ export class PartitionLog {
   }
 
   /** The topic is going: nothing more is written for its sake. */
-  async abandon(): Promise<void> {
+  markDeleted(): void {
     this.#state.deleted();
+    this.#files.abandon();
+  }
+
+  /** Lets go of everything; it has been marked as deleted. */
+  async abandon(): Promise<void> {
     await this.#committer.idle();
     await this.#trimmer.settled();
     this.#appender.failed();
     await this.#release();
-    await this.#index.dropAll();
   }
 
   /** What a reopening in this process has to know; undefined when the log has not failed. */
@@ -316,6 +302,20 @@ export class PartitionLog {
       exclusively: (change) => this.#trimmer.exclusively(change),
     };
     return this.#compacted;
+  }
+
+  get #reads(): LogReads {
+    this.#readsMade ??= new LogReads(this.#parts, {
+      segments: this.#segments,
+      tail: this.#tail,
+      index: this.#index,
+      completion: this.#completion,
+      background: this.#background,
+      logStartOffset: () => this.logStartOffset,
+      foundCorrupt: (error) => this.#state.foundCorrupt(error),
+      read: (offset, maxBytes, upTo) => this.read(offset, maxBytes, upTo),
+    });
+    return this.#readsMade;
   }
 
   #committedLog(): CommittedLog {
@@ -388,7 +388,7 @@ export class PartitionLog {
   }
 
   async #release(): Promise<void> {
-    await this.#reader.close();
+    await this.#readsMade?.byOffset.close();
     await this.#completion.settled();
     await this.#background.settled();
     this.#committer.close();

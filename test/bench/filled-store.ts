@@ -15,16 +15,18 @@ const GIB = 1024 ** 3;
 export interface BenchOptions {
   readonly gib: number;
   readonly batchRecords: number;
+  readonly partitions: number;
   readonly directory: string;
   readonly finish: () => Promise<void>;
 }
 
-/** `--gib N`, `--batch RECORDS`, `--directory DIR` (kept, and used again when it is full). */
+/** `--gib N`, `--batch RECORDS`, `--partitions N`, `--directory DIR` (kept, and used again when it is full). */
 export async function benchOptions(): Promise<BenchOptions> {
   const { values } = parseArgs({
     options: {
       gib: { type: 'string', default: '1' },
       batch: { type: 'string', default: '16' },
+      partitions: { type: 'string', default: '20000' },
       directory: { type: 'string' },
     },
   });
@@ -32,6 +34,7 @@ export async function benchOptions(): Promise<BenchOptions> {
   return {
     gib: Number(values.gib),
     batchRecords: Number(values.batch),
+    partitions: Number(values.partitions),
     directory,
     finish: async () => {
       if (values.directory === undefined) await rm(directory, { recursive: true, force: true });

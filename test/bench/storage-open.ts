@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { PartitionLog } from '../../storage/index.ts';
 import {
   type BenchOptions,
   benchOptions,
@@ -86,6 +85,19 @@ function heapBytes(): number {
   return heapUsed + external;
 }
 
+/** A function of its own, so that nothing of it is left when memory is measured. */
+async function makeEach(directory: string, partitions: readonly number[]): Promise<void> {
+  const store = await openBenchStore(directory);
+  for (const each of partitions) {
+    const log = await store.openPartition({ ...benchPartition(each), leaderEpoch: 1 });
+    log.join((writer) => {
+      writer.startRecord(1, Buffer.alloc(0), -1, -1, 0);
+      writer.endRecord(Buffer.alloc(100), 0, 100, null);
+    });
+  }
+  await store.close();
+}
+
 /** Each with a segment, as partitions have; on tmpfs when there is one, for it is not the disk that is measured. */
 async function idlePartitions(count: number): Promise<void> {
   const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'polylog-bench-'));
@@ -98,22 +110,10 @@ async function idlePartitions(count: number): Promise<void> {
     return store;
   };
   try {
-    let store = await openBenchStore(directory);
-    const logs: PartitionLog[] = [];
-    for (const each of partitions) {
-      const log = await store.openPartition({ ...benchPartition(each), leaderEpoch: 1 });
-      logs.push(log);
-      void log.join((writer) => {
-        writer.startRecord(1, Buffer.alloc(0), -1, -1, 0);
-        writer.endRecord(Buffer.alloc(100), 0, 100, null);
-      });
-    }
-    await store.close();
-    logs.length = 0;
-
+    await makeEach(directory, partitions);
     const before = heapBytes();
     const started = performance.now();
-    store = await openAll(2);
+    const store = await openAll(2);
     const ms = performance.now() - started;
     const each = (heapBytes() - before) / count;
     const openFiles = existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0;
@@ -153,7 +153,7 @@ if (process.env[VICTIM] !== undefined) {
     await afterCleanStop(options);
     await afterKill(options);
     await thousandPartitions(options);
-    await idlePartitions(20_000);
+    await idlePartitions(options.partitions);
   } finally {
     await options.finish();
   }

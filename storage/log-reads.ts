@@ -1,0 +1,47 @@
+// The reading end of a log as a whole, made for its first reader: most logs have none at most times, and what is not
+// there takes no memory.
+import type { BackgroundWork } from './background-work.ts';
+import type { RecordRange } from './batch-cursor.ts';
+import type { StorageError } from './errors.ts';
+import type { IndexCompletion } from './index-completion.ts';
+import { LogReader } from './log-reader.ts';
+import type { OffsetIndex } from './offset-index.ts';
+import type { SegmentList } from './segment.ts';
+import type { StoreParts } from './store-parts.ts';
+import type { PartitionTail } from './tail-cache.ts';
+import { TimeLookup } from './time-lookup.ts';
+
+export interface ReadLog {
+  readonly segments: SegmentList;
+  readonly tail: PartitionTail;
+  readonly index: OffsetIndex;
+  readonly completion: IndexCompletion;
+  readonly background: BackgroundWork;
+  logStartOffset(): number;
+  foundCorrupt(error: StorageError): void;
+  read(offset: number, maxBytes: number, upTo: number): Promise<RecordRange>;
+}
+
+export class LogReads {
+  readonly byOffset: LogReader;
+  readonly #log: ReadLog;
+  #byTime: TimeLookup | undefined;
+
+  constructor(parts: StoreParts, log: ReadLog) {
+    const { segments, tail, index, completion, background } = log;
+    this.#log = log;
+    this.byOffset = new LogReader(parts, {
+      segments,
+      tail,
+      index,
+      logStartOffset: () => log.logStartOffset(),
+      onIndexUnfit: (segment, wrong) => background.add('indexing', completion.mend(segment, wrong)),
+      onCorrupt: (error) => log.foundCorrupt(error),
+    });
+  }
+
+  get byTime(): TimeLookup {
+    this.#byTime ??= new TimeLookup(this.#log);
+    return this.#byTime;
+  }
+}
