@@ -93,14 +93,21 @@ describe('a fetch from a compacted log', () => {
 
   test('passes over a stretch of empty batches, however long, to the next record', async () => {
     const { produce, compact, fetch, partition } = await compactedTopic();
-    await produce(['a', '0']);
-    for (let number = 1; number < 40; number++) await produce(['a', `${number}`.padEnd(600)]);
-    await produce(['b', '1']);
+    const key = Buffer.from('a');
+    // The newest batch of each producer stays, so that its sequence is known.
+    for (let producerId = 0; producerId < 500; producerId++) {
+      const identity = { producerId, producerEpoch: 0, baseSequence: 0, recordCount: 1 };
+      const appended = partition.append({ acks: 'flushed', ...identity }, (writer) => {
+        writer.startRecord(1000, key, 0, 1, 0);
+        writer.endRecord(key, 0, 1, null);
+      });
+      if (appended.refused !== undefined) throw new Error(appended.message);
+      if (producerId % 50 === 0) await appended.acknowledged;
+    }
+    await produce(['a', 'last'], ['b', '1']);
     await compact();
-    expect(partition.segmentCount).toBeLessThan(10);
-    const { records, nextOffset } = await fetch(1, { partitionMaxBytes: 1 });
-    expect(records.map((record) => record.trim())).toEqual([`39:a=39`.padEnd(600 + 5).trim()]);
-    expect(nextOffset).toBeGreaterThanOrEqual(40);
+    expect((await fetch(0, { partitionMaxBytes: 1 })).records).toEqual(['500:a=last', '501:b=1']);
+    expect((await fetch(123)).records).toEqual(['500:a=last', '501:b=1']);
   });
 
   test('moves its reader to the end when nothing is left there, and does not wake it for that', async () => {
@@ -110,10 +117,8 @@ describe('a fetch from a compacted log', () => {
     await produce(['b', null]);
     await compact();
     expect((await fetch(0)).records).toEqual(['0:a=1']);
-    const startedAt = performance.now();
-    const { records, nextOffset } = await fetch(1, { maxWaitMs: 50, minBytes: 1 });
+    const { records, nextOffset } = await fetch(1, { maxWaitMs: 20, minBytes: 1 });
     expect([records, nextOffset]).toEqual([[], 3]);
-    expect(performance.now() - startedAt).toBeGreaterThan(45);
     expect(partition.highWatermark).toBe(3);
     const polled = fetch(1, { maxWaitMs: 60_000, minBytes: 1 });
     await produce(['c', '1']);
