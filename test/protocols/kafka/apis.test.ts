@@ -43,7 +43,7 @@ describe('the list of APIs', () => {
       OffsetDelete: [0, 0],
       CreateTopics: [2, 7],
       DeleteTopics: [1, 6],
-      InitProducerId: [0, 4],
+      InitProducerId: [0, 5],
       DescribeCluster: [0, 1],
     });
   });
