@@ -510,7 +510,15 @@ export interface GroupDirectory {
 
 export interface GroupView {
   readonly groupId: string;
-  readonly state: 'empty' | 'preparing-rebalance' | 'completing-rebalance' | 'stable' | 'dead';
+  /** A group of the classic protocol prepares and completes rounds, one of the consumer protocol assigns and reconciles. */
+  readonly state:
+    | 'empty'
+    | 'preparing-rebalance'
+    | 'completing-rebalance'
+    | 'assigning'
+    | 'reconciling'
+    | 'stable'
+    | 'dead';
   readonly protocolType: string;
   readonly protocol: string | null;
   readonly generation: number;

@@ -170,3 +170,8 @@ function isSilence(answer: unknown): answer is Silence {
 export function allows(call: Call, operation: Operation, kind: ResourceKind, name: string): boolean {
   return call.kafka.hub.access.allows(call.principal, operation, kind, name);
 }
+
+/** As Kafka shows and records it: Java's text form of an address. */
+export function clientHostOf(call: Call): string {
+  return `/${call.principal.remoteAddress}`;
+}

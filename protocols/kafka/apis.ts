@@ -2,6 +2,8 @@
 
 import type { Api } from './api.ts';
 import { apiVersions } from './handlers/api-versions.ts';
+import { consumerGroupDescribe } from './handlers/consumer-group-describe.ts';
+import { consumerGroupHeartbeat } from './handlers/consumer-group-heartbeat.ts';
 import { createTopics } from './handlers/create-topics.ts';
 import { deleteGroups } from './handlers/delete-groups.ts';
 import { deleteRecords } from './handlers/delete-records.ts';
@@ -47,4 +49,6 @@ export const APIS: readonly Api[] = [
   deleteGroups,
   offsetDelete,
   describeCluster,
+  consumerGroupHeartbeat,
+  consumerGroupDescribe,
 ];

@@ -59,7 +59,7 @@ class KafkaFrontEnd implements FrontEnd {
     this.#kafka = kafka;
     this.#apis = new ApiIndex(kafka.apis);
     this.#memory = new ConnectionMemory(kafka.settings.connectionBytesTotalMax);
-    this.groups = groupDirectory(kafka.groups.store, kafka.offsets);
+    this.groups = groupDirectory(kafka.groups.store, kafka.offsets, kafka.hub.topics);
     this.#scheduleIdleCheck();
   }
 

@@ -28,6 +28,12 @@ export interface KafkaOptions {
   readonly groupInitialRebalanceDelayMs?: number;
   /** Groups of this node. */
   readonly groupsMax?: number;
+  /** Groups that clients of one address may make. */
+  readonly groupsPerClientMax?: number;
+  /** Of members of the consumer protocol (KIP-848), for which the server sets it: without a heartbeat they are out. */
+  readonly groupConsumerSessionTimeoutMs?: number;
+  /** How often they are told to send one. */
+  readonly groupConsumerHeartbeatIntervalMs?: number;
   /** Members of one group, those given an id and not joined yet included. */
   readonly groupMembersMax?: number;
   /** Longest text that may be kept with an offset. */
@@ -74,12 +80,19 @@ export function kafkaSettings(options: KafkaOptions): KafkaSettings {
       initialRebalanceDelayMs: options.groupInitialRebalanceDelayMs ?? 3_000,
       membersMax: options.groupMembersMax ?? 1_000,
       groupsMax: options.groupsMax ?? 10_000,
+      groupsPerClientMax: options.groupsPerClientMax ?? Math.ceil((options.groupsMax ?? 10_000) / 2),
+      consumer: {
+        sessionTimeoutMs: options.groupConsumerSessionTimeoutMs ?? 45_000,
+        heartbeatIntervalMs: options.groupConsumerHeartbeatIntervalMs ?? 5_000,
+        membersMax: options.groupMembersMax ?? 1_000,
+      },
       memberBytesMax: 256 * KIBIBYTE,
       assignmentBytesMax: 4 * MEBIBYTE,
       heldBytesMax: 256 * MEBIBYTE,
     },
     offsets: {
       metadataBytesMax: options.offsetMetadataBytesMax ?? 4_096,
+      heldBytesMax: 512 * MEBIBYTE,
       retentionMs: options.offsetsRetentionMs ?? 7 * DAY_MS,
       retentionCheckMs: 10 * MINUTE_MS,
     },

@@ -3,11 +3,18 @@
 
 import type { StateRecord } from '../../port.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
+import { type ConsumerGroup, stateOf } from './consumer/consumer-group.ts';
+import { topicNamesOf } from './consumer/target-assignment.ts';
 import { decodeSubscription } from './consumer-protocol.ts';
 import type { GroupCoordinator } from './coordinator.ts';
 import { type Group, metadataOf } from './group.ts';
 import type { GroupEntry } from './group-store.ts';
-import { CLASSIC_STATE_NAMES, CONSUMER_PROTOCOL_TYPE, type GroupType } from './group-types.ts';
+import {
+  CLASSIC_STATE_NAMES,
+  CONSUMER_PROTOCOL_TYPE,
+  CONSUMER_STATE_NAMES,
+  type GroupType,
+} from './group-types.ts';
 import { encodeGroup, encodeOffset } from './state-records.ts';
 
 export interface ListedGroup {
@@ -17,9 +24,16 @@ export interface ListedGroup {
   readonly groupType: GroupType;
 }
 
-export function listedGroup({ group }: GroupEntry): ListedGroup {
+export function listedGroup({ groupId, group, consumer }: GroupEntry): ListedGroup {
+  if (consumer !== undefined)
+    return {
+      groupId,
+      protocolType: CONSUMER_PROTOCOL_TYPE,
+      groupState: CONSUMER_STATE_NAMES[stateOf(consumer)],
+      groupType: 'consumer',
+    };
   return {
-    groupId: group.groupId,
+    groupId,
     protocolType: group.protocolType ?? '',
     groupState: CLASSIC_STATE_NAMES[group.state],
     groupType: 'classic',
@@ -46,6 +60,11 @@ export class GroupAdministration {
     if (entry === undefined || entry.group.state === 'dead') return ERROR_CODES.GROUP_ID_NOT_FOUND;
     if (hasMembers(entry)) return ERROR_CODES.NON_EMPTY_GROUP;
     const records: StateRecord[] = offsetTombstones(entry);
+    if (entry.consumer !== undefined) {
+      const code = await this.#coordinator.consumers.erase(entry, records);
+      this.#coordinator.forgetIfUnused(entry);
+      return code;
+    }
     if (entry.group.isRecorded) records.push(encodeGroup(groupId, null));
     // Nothing of it is written: what there is is somebody's pending id, or a record on its way.
     if (records.length === 0) return ERROR_CODES.NONE;
@@ -64,11 +83,11 @@ export class GroupAdministration {
     if (availability !== ERROR_CODES.NONE) return availability;
     const entry = this.#coordinator.store.get(groupId);
     if (entry === undefined || entry.group.state === 'dead') return ERROR_CODES.GROUP_ID_NOT_FOUND;
-    const { group, offsets } = entry;
+    const { group, consumer, offsets } = entry;
     // What members of another protocol type read is not for us to know.
     if (group.state !== 'empty' && group.protocolType !== CONSUMER_PROTOCOL_TYPE)
       return ERROR_CODES.NON_EMPTY_GROUP;
-    const isSubscribed = subscriptionOf(group);
+    const isSubscribed = consumer === undefined ? subscriptionOf(group) : consumerSubscriptionOf(consumer);
     const codes = partitions.map(({ topic }) =>
       isSubscribed(topic) ? ERROR_CODES.GROUP_SUBSCRIBED_TO_TOPIC : ERROR_CODES.NONE,
     );
@@ -87,15 +106,19 @@ export class GroupAdministration {
   }
 }
 
-function hasMembers({ group }: GroupEntry): boolean {
-  return group.state !== 'empty';
+function hasMembers({ group, consumer }: GroupEntry): boolean {
+  return group.state !== 'empty' || (consumer !== undefined && consumer.members.size > 0);
 }
 
-function offsetTombstones({ group, offsets }: GroupEntry): StateRecord[] {
-  const { groupId } = group;
+function offsetTombstones({ groupId, offsets }: GroupEntry): StateRecord[] {
   return [...offsets].flatMap(([topic, partitions]) =>
     [...partitions.keys()].map((partition) => encodeOffset({ groupId, topic, partition }, null)),
   );
+}
+
+function consumerSubscriptionOf(group: ConsumerGroup): (topic: string) => boolean {
+  const topics = new Set([...group.members.values()].flatMap((member) => topicNamesOf(group, member)));
+  return (topic) => topics.has(topic);
 }
 
 /** Members whose subscription cannot be read may be subscribed to anything. */

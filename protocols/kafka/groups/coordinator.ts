@@ -3,6 +3,9 @@
 
 import type { Hub, Timer } from '../../port.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
+import { ClientShares } from './client-shares.ts';
+import type { ConsumerSettings } from './consumer/turn.ts';
+import { ConsumerCoordinator, heldBytesOfConsumers } from './consumer-coordinator.ts';
 import {
   type Effect,
   type GroupSettings,
@@ -14,16 +17,19 @@ import {
   type TimerKey,
   type Turn,
 } from './effects.ts';
-import { type Group, heldBytesOf, type JoinRequest, protocolBytesOf } from './group.ts';
+import { createGroup, type Group, heldBytesOf, type JoinRequest, protocolBytesOf } from './group.ts';
 import { type GroupEntry, GroupStore, isUsed } from './group-store.ts';
 import { joinGroup } from './join.ts';
 import { heartbeat, type Leaver, leaveGroup, type MemberClaim } from './membership.ts';
-import { joinTimerFired, memberTimerFired, startSession, syncTimerFired } from './rebalance.ts';
+import { joinTimerFired, memberTimerFired, rebalance, startSession, syncTimerFired } from './rebalance.ts';
 import { encodeGroup } from './state-records.ts';
-import { groupNotRecorded, groupRecorded, type SyncRequest, syncGroup } from './sync.ts';
+import { applyGroupRecord, groupNotRecorded, groupRecorded, type SyncRequest, syncGroup } from './sync.ts';
 
 export interface CoordinatorSettings extends GroupSettings {
   readonly groupsMax: number;
+  /** Groups that clients of one address may have made since the start, so that none makes all there can be. */
+  readonly groupsPerClientMax: number;
+  readonly consumer: ConsumerSettings;
   /** What one member may take with its protocols, and one leader with the assignments of all. */
   readonly memberBytesMax: number;
   readonly assignmentBytesMax: number;
@@ -37,6 +43,8 @@ export class GroupCoordinator {
   readonly #hub: Hub;
   readonly #settings: CoordinatorSettings;
   readonly #store: GroupStore;
+  readonly #consumers: ConsumerCoordinator;
+  readonly #shares: ClientShares;
   readonly #timers = new Map<GroupEntry, Map<TimerKey, Timer>>();
   readonly #joins = new Map<number, (answer: JoinAnswer) => void>();
   readonly #syncs = new Map<number, (answer: SyncAnswer) => void>();
@@ -48,9 +56,24 @@ export class GroupCoordinator {
   private constructor(hub: Hub, settings: CoordinatorSettings) {
     this.#hub = hub;
     this.#settings = settings;
+    this.#shares = new ClientShares(settings.groupsPerClientMax);
     this.#store = new GroupStore(hub, {
       serving: (entry) => this.#serve(entry),
-      dropped: (entry) => this.#disown(entry),
+      dropped: (entry) => this.#drop(entry),
+    });
+    this.#consumers = new ConsumerCoordinator(hub, settings.consumer, this.#store, {
+      availability: (groupId) => this.availability(groupId),
+      create: (groupId, client) => this.create(groupId, client),
+      memberFault: (memberBytes) => this.#memberFault(memberBytes),
+      release: (entry) => this.#release(entry, ERROR_CODES.REBALANCE_IN_PROGRESS),
+      adopt: (entry, record) => {
+        entry.group = createGroup(entry.groupId, hub.clock.now());
+        applyGroupRecord(entry.group, record, hub.clock.now());
+        this.#serve(entry);
+        this.#act(entry, (turn) => rebalance(entry.group, turn));
+      },
+      resume: (entry) => this.#serve(entry),
+      count: (entry) => this.#count(entry),
     });
   }
 
@@ -79,9 +102,17 @@ export class GroupCoordinator {
       const fault = this.#joinFault(groupId, request);
       if (fault !== ERROR_CODES.NONE) return refuse(fault);
       // Only a member without an id makes a group; one that has an id was in a group that is gone.
-      const entry = this.#store.get(groupId) ?? (request.memberId === '' ? this.create(groupId) : undefined);
+      const isFirst = request.memberId === '';
+      const entry =
+        this.#store.get(groupId) ?? (isFirst ? this.create(groupId, request.clientHost) : undefined);
       if (entry === undefined)
-        return refuse(request.memberId === '' ? ERROR_CODES.POLICY_VIOLATION : ERROR_CODES.UNKNOWN_MEMBER_ID);
+        return refuse(isFirst ? ERROR_CODES.POLICY_VIOLATION : ERROR_CODES.UNKNOWN_MEMBER_ID);
+      if (entry.consumer !== undefined && entry.consumer.members.size > 0) {
+        const rejoin = (memberId: string) => this.join(groupId, { ...request, memberId });
+        return resolve(this.#consumers.joinClassic(entry, request, rejoin));
+      }
+      // A group that the consumer protocol has left empty is anybody's.
+      if (entry.consumer !== undefined) void this.#consumers.erase(entry);
       this.#act(entry, (turn) => joinGroup(entry.group, request, this.#ticket(this.#joins, resolve), turn));
       this.#count(entry);
     });
@@ -90,11 +121,14 @@ export class GroupCoordinator {
   #joinFault(groupId: string, request: JoinRequest): ErrorCode {
     const availability = this.availability(groupId);
     if (availability !== ERROR_CODES.NONE) return availability;
-    const { minSessionTimeoutMs, maxSessionTimeoutMs, memberBytesMax } = this.#settings;
+    const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.#settings;
     if (request.sessionTimeoutMs < minSessionTimeoutMs || request.sessionTimeoutMs > maxSessionTimeoutMs)
       return ERROR_CODES.INVALID_SESSION_TIMEOUT;
-    const memberBytes = protocolBytesOf(request.protocols);
-    if (memberBytes > memberBytesMax) return ERROR_CODES.MESSAGE_TOO_LARGE;
+    return this.#memberFault(protocolBytesOf(request.protocols));
+  }
+
+  #memberFault(memberBytes: number): ErrorCode {
+    if (memberBytes > this.#settings.memberBytesMax) return ERROR_CODES.MESSAGE_TOO_LARGE;
     return this.#heldBytes + memberBytes > this.#settings.heldBytesMax
       ? ERROR_CODES.GROUP_MAX_SIZE_REACHED
       : ERROR_CODES.NONE;
@@ -104,6 +138,8 @@ export class GroupCoordinator {
     return new Promise((resolve) => {
       const fault = this.#syncFault(groupId, request);
       const entry = this.#store.get(groupId);
+      if (fault === ERROR_CODES.NONE && entry?.consumer !== undefined)
+        return resolve(this.#consumers.syncClassic(entry, request));
       if (fault === ERROR_CODES.NONE && entry !== undefined) {
         this.#act(entry, (turn) => syncGroup(entry.group, request, this.#ticket(this.#syncs, resolve), turn));
         return;
@@ -130,6 +166,7 @@ export class GroupCoordinator {
     if (availability !== ERROR_CODES.NONE) return availability;
     const entry = this.#store.get(groupId);
     if (entry === undefined) return ERROR_CODES.UNKNOWN_MEMBER_ID;
+    if (entry.consumer !== undefined) return this.#consumers.heartbeatClassic(entry, claim);
     return this.#act(entry, (turn) => heartbeat(entry.group, claim, turn));
   }
 
@@ -139,9 +176,15 @@ export class GroupCoordinator {
     if (availability !== ERROR_CODES.NONE) return availability;
     const entry = this.#store.get(groupId);
     if (entry === undefined) return leavers.map(() => ERROR_CODES.UNKNOWN_MEMBER_ID);
+    if (entry.consumer !== undefined) return this.#consumers.leaveClassic(entry, leavers);
     const codes = this.#act(entry, (turn) => leaveGroup(entry.group, leavers, turn));
     this.#count(entry);
     return codes;
+  }
+
+  /** What groups of the consumer protocol do. */
+  get consumers(): ConsumerCoordinator {
+    return this.#consumers;
   }
 
   availability(groupId: string): ErrorCode {
@@ -149,9 +192,14 @@ export class GroupCoordinator {
   }
 
   /** Undefined when there are as many groups as there may be. */
-  create(groupId: string): GroupEntry | undefined {
-    if (this.#store.size < this.#settings.groupsMax) return this.#store.create(groupId);
-    this.#hub.log.warn('group-not-created', { group: groupId, max: this.#settings.groupsMax });
+  create(groupId: string, client: string): GroupEntry | undefined {
+    const { groupsMax } = this.#settings;
+    if (this.#store.size < groupsMax && this.#shares.hasRoom(client)) {
+      const entry = this.#store.create(groupId);
+      this.#shares.add(entry, client);
+      return entry;
+    }
+    this.#hub.log.warn('group-not-created', { group: groupId, client, max: groupsMax });
     return undefined;
   }
 
@@ -173,6 +221,7 @@ export class GroupCoordinator {
   close(): void {
     for (const timers of this.#timers.values()) for (const timer of timers.values()) timer.cancel();
     this.#timers.clear();
+    this.#consumers.close();
   }
 
   #turn(): Turn {
@@ -195,14 +244,16 @@ export class GroupCoordinator {
 
   /** After members may have come, gone or changed. */
   #count(entry: GroupEntry): void {
-    const heldBytes = this.#store.get(entry.group.groupId) === entry ? heldBytesOf(entry.group) : 0;
+    let heldBytes = 0;
+    if (this.#store.get(entry.groupId) === entry) heldBytes += heldBytesOf(entry.group);
+    if (entry.consumer !== undefined) heldBytes += heldBytesOfConsumers(entry.consumer);
     this.#heldBytes += heldBytes - entry.heldBytes;
     entry.heldBytes = heldBytes;
   }
 
   /** A group of which nothing is written and in which nobody is leaves nothing behind. */
   forgetIfUnused(entry: GroupEntry): void {
-    if (!isUsed(entry) && this.#store.get(entry.group.groupId) === entry) this.#store.forget(entry);
+    if (!isUsed(entry) && this.#store.get(entry.groupId) === entry) this.#store.forget(entry);
   }
 
   #carryOut(entry: GroupEntry | undefined, effects: readonly Effect[]): void {
@@ -240,7 +291,8 @@ export class GroupCoordinator {
     entry.recordsInFlight++;
     const code = await this.#store.write(entry, [encodeGroup(group.groupId, record)]);
     entry.recordsInFlight--;
-    if (this.#store.get(group.groupId) !== entry || this.#isDraining) return;
+    // The group may have gone on in the other protocol meanwhile.
+    if (this.#store.get(group.groupId) !== entry || entry.group !== group || this.#isDraining) return;
     this.#act(entry, (turn) => {
       if (code === ERROR_CODES.NONE) groupRecorded(group, record, purpose, turn);
       else groupNotRecorded(group, record, purpose, code, turn);
@@ -268,26 +320,37 @@ export class GroupCoordinator {
 
   /** After a restart members are given their whole session to say that they are still there. */
   #serve(entry: GroupEntry): void {
+    if (entry.consumer !== undefined) this.#consumers.serve(entry, entry.consumer);
     this.#act(entry, (turn) => {
       for (const member of entry.group.members.values()) startSession(member, turn);
     });
     this.#count(entry);
   }
 
-  #disown(entry: GroupEntry): void {
-    for (const timer of this.#timers.get(entry)?.values() ?? []) timer.cancel();
-    this.#timers.delete(entry);
+  #drop(entry: GroupEntry): void {
     this.#heldBytes -= entry.heldBytes;
     entry.heldBytes = 0;
+    this.#shares.remove(entry);
+    this.#consumers.disown(entry);
+    this.#release(entry, ERROR_CODES.NOT_COORDINATOR);
+    entry.group.state = 'dead';
+  }
+
+  /** Nobody waits in the group any more, and none of its timers fires. */
+  #release(entry: GroupEntry, code: ErrorCode): void {
+    for (const timer of this.#timers.get(entry)?.values() ?? []) timer.cancel();
+    this.#timers.delete(entry);
     const turn = this.#turn();
     const { group } = entry;
-    for (const { ticket } of group.replacements.values())
-      refuseJoin(turn, ticket, ERROR_CODES.NOT_COORDINATOR, '');
-    for (const { joinTicket, syncTicket, memberId } of group.members.values()) {
-      if (joinTicket !== undefined) refuseJoin(turn, joinTicket, ERROR_CODES.NOT_COORDINATOR, memberId);
-      if (syncTicket !== undefined) refuseSync(turn, syncTicket, ERROR_CODES.NOT_COORDINATOR);
+    for (const { ticket } of group.replacements.values()) refuseJoin(turn, ticket, code, '');
+    group.replacements.clear();
+    for (const member of group.members.values()) {
+      const { joinTicket, syncTicket, memberId } = member;
+      if (joinTicket !== undefined) refuseJoin(turn, joinTicket, code, memberId);
+      if (syncTicket !== undefined) refuseSync(turn, syncTicket, code);
+      member.joinTicket = undefined;
+      member.syncTicket = undefined;
     }
-    group.state = 'dead';
     this.#carryOut(undefined, turn.effects);
   }
 }

@@ -3,6 +3,8 @@
 
 import type { Hub, StatePartitionState, StateRecord, StateTable } from '../../port.ts';
 import { APPEND_ERROR_CODES, ERROR_CODES, type ErrorCode } from '../error-codes.ts';
+import { applyRecord, type ConsumerGroup, createConsumerGroup } from './consumer/consumer-group.ts';
+import { decodeConsumerRecord, isConsumerKey } from './consumer/records.ts';
 import { createGroup, type Group } from './group.ts';
 import { type CommittedOffset, decodeGroup, decodeKey, decodeOffset } from './state-records.ts';
 import { applyGroupRecord, applyGroupTombstone } from './sync.ts';
@@ -11,9 +13,15 @@ export const OFFSETS_TOPIC = '__consumer_offsets';
 
 /** A group and what it committed: topic → partition → offset. */
 export interface GroupEntry {
-  readonly group: Group;
+  readonly groupId: string;
+  /** The group of the classic protocol; without members while it is one of the consumer protocol. */
+  group: Group;
+  /** Undefined = the group is a classic one. */
+  consumer: ConsumerGroup | undefined;
   /** Records of the group that are being written: until they are applied the entry must stay. */
   recordsInFlight: number;
+  /** The address of the client that made it; undefined = it is from before the start, and nobody's. */
+  madeBy: string | undefined;
   /** What the coordinator counts for its members. */
   heldBytes: number;
   readonly statePartition: number;
@@ -21,7 +29,8 @@ export interface GroupEntry {
 }
 
 /** Whether anything would be lost with the entry. */
-export function isUsed({ group, offsets, recordsInFlight }: GroupEntry): boolean {
+export function isUsed({ group, consumer, offsets, recordsInFlight }: GroupEntry): boolean {
+  if (consumer !== undefined) return true;
   const isQuiet = group.state === 'empty' && group.pendingMembers.size === 0;
   return !isQuiet || group.isRecorded || offsets.size > 0 || recordsInFlight > 0;
 }
@@ -38,6 +47,7 @@ export class GroupStore {
   readonly #listener: GroupStoreListener;
   readonly #entries = new Map<string, GroupEntry>();
   #table: StateTable | undefined;
+  #offsetBytes = 0;
 
   constructor(hub: Hub, listener: GroupStoreListener) {
     this.#hub = hub;
@@ -48,10 +58,15 @@ export class GroupStore {
   async load(): Promise<void> {
     this.#table = await this.#hub.stateTable({
       topic: OFFSETS_TOPIC,
-      apply: (partition, key, value) => this.#apply(partition, key, value),
+      apply: (partition, key, value, _offset, timestampMs) => this.#apply(partition, key, value, timestampMs),
       onState: (partition, state) => this.#partitionIs(partition, state),
     });
     for (const entry of this.#entries.values()) this.#listener.serving(entry);
+  }
+
+  /** About the memory that committed offsets take. */
+  get offsetBytes(): number {
+    return this.#offsetBytes;
   }
 
   get size(): number {
@@ -80,7 +95,9 @@ export class GroupStore {
 
   /** Forgets an entry that nothing was written of. */
   forget(entry: GroupEntry): void {
-    this.#entries.delete(entry.group.groupId);
+    this.#entries.delete(entry.groupId);
+    for (const partitions of entry.offsets.values())
+      for (const committed of partitions.values()) this.#offsetBytes -= bytesOf(committed);
     this.#listener.dropped(entry);
   }
 
@@ -89,7 +106,7 @@ export class GroupStore {
     const refused = await this.#opened().write(entry.statePartition, records);
     if (refused === undefined) return ERROR_CODES.NONE;
     this.#hub.log.warn('group-state-not-written', {
-      group: entry.group.groupId,
+      group: entry.groupId,
       refused: refused.refused,
       reason: refused.message,
     });
@@ -104,8 +121,11 @@ export class GroupStore {
 
   #createAt(groupId: string, statePartition: number): GroupEntry {
     const entry: GroupEntry = {
+      groupId,
+      consumer: undefined,
       group: createGroup(groupId, this.#hub.clock.now()),
       recordsInFlight: 0,
+      madeBy: undefined,
       heldBytes: 0,
       statePartition,
       offsets: new Map(),
@@ -114,7 +134,11 @@ export class GroupStore {
     return entry;
   }
 
-  #apply(partition: number, keyBytes: Buffer, value: Buffer | null): void {
+  #apply(partition: number, keyBytes: Buffer, value: Buffer | null, timestampMs: number): void {
+    if (isConsumerKey(keyBytes)) {
+      this.#applyConsumer(partition, keyBytes, value, timestampMs);
+      return;
+    }
     const key = decodeKey(keyBytes);
     if (key === undefined) {
       this.#hub.log.warn('group-state-unknown-record', { topic: OFFSETS_TOPIC, partition });
@@ -141,6 +165,29 @@ export class GroupStore {
     applyGroupRecord(group, record, this.#hub.clock.now());
   }
 
+  /** While a partition is served, its records are in memory from the moment of decision. */
+  #applyConsumer(statePartition: number, key: Buffer, value: Buffer | null, nowMs: number): void {
+    if (this.#table?.stateOf(statePartition) === 'serving') return;
+    const decoded = decodeConsumerRecord(key, value);
+    if (decoded === undefined) {
+      this.#hub.log.error('group-state-unreadable', { topic: OFFSETS_TOPIC, partition: statePartition });
+      return;
+    }
+    const { groupId, record } = decoded;
+    const known = this.#entries.get(groupId);
+    if (record.kind === 'epoch' && record.value === null) {
+      if (known === undefined) return;
+      known.consumer = undefined;
+      if (!isUsed(known)) this.forget(known);
+      return;
+    }
+    // What is taken away from a group that is not there, or not any more, was compacted.
+    if (record.value === null && known?.consumer === undefined) return;
+    const entry = known ?? this.#createAt(groupId, statePartition);
+    entry.consumer ??= createConsumerGroup(groupId, nowMs);
+    applyRecord(entry.consumer, record, nowMs);
+  }
+
   #applyOffset(
     statePartition: number,
     groupId: string,
@@ -150,6 +197,8 @@ export class GroupStore {
   ): void {
     const committed = value === null ? undefined : decodeOffset(value);
     const entry = this.#entries.get(groupId);
+    const before = entry?.offsets.get(topic)?.get(partition);
+    this.#offsetBytes += bytesOf(committed) - bytesOf(before);
     if (committed === undefined) {
       const ofTopic = entry?.offsets.get(topic);
       ofTopic?.delete(partition);
@@ -169,6 +218,13 @@ export class GroupStore {
       else if (state === 'serving' && this.#table !== undefined) this.#listener.serving(entry);
     }
   }
+}
+
+/** An offset with its place in the maps, roughly. */
+const OFFSET_BYTES = 200;
+
+function bytesOf(committed: CommittedOffset | undefined): number {
+  return committed === undefined ? 0 : OFFSET_BYTES + committed.metadata.length;
 }
 
 /** What a member is told when its group's record could not be written (as Kafka's coordinator). */

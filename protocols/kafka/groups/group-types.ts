@@ -1,6 +1,7 @@
 // What groups are called on the wire: Kafka's names of their types and states, and how a filter of ListGroups
 // (KIP-518, KIP-848) reads them: without regard to case.
 
+import type { ConsumerGroupState } from './consumer/consumer-group.ts';
 import type { GroupState } from './group.ts';
 
 export type GroupType = 'classic' | 'consumer';
@@ -11,6 +12,13 @@ export const CLASSIC_STATE_NAMES: Readonly<Record<GroupState, string>> = {
   'completing-rebalance': 'CompletingRebalance',
   stable: 'Stable',
   dead: 'Dead',
+};
+
+export const CONSUMER_STATE_NAMES: Readonly<Record<ConsumerGroupState, string>> = {
+  empty: 'Empty',
+  assigning: 'Assigning',
+  reconciling: 'Reconciling',
+  stable: 'Stable',
 };
 
 /** The protocol type of consumers, whichever of the two protocols they speak. */

@@ -256,7 +256,7 @@ export function electJoinedLeader(group: Group): boolean {
 }
 
 /** A member's objects, maps and timer, roughly; an id that was given out is counted as one. */
-const MEMBER_BYTES = 1024;
+export const MEMBER_BYTES = 1024;
 /** The same of one protocol, which may have neither name nor metadata. */
 const PROTOCOL_BYTES = 256;
 

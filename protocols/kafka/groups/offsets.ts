@@ -4,8 +4,8 @@
 import type { Hub, StateRecord, Timer, TopicView } from '../../port.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { ZERO_UUID } from '../wire/reader.ts';
+import { commitFault, EPOCH_VERSION_MIN, fetchFault } from './consumer/members.ts';
 import type { GroupCoordinator } from './coordinator.ts';
-import type { Group } from './group.ts';
 import type { GroupEntry } from './group-store.ts';
 import { checkCommit, type MemberClaim } from './membership.ts';
 import { type CommittedOffset, encodeGroup, encodeOffset } from './state-records.ts';
@@ -13,17 +13,18 @@ import { type CommittedOffset, encodeGroup, encodeOffset } from './state-records
 export interface OffsetSettings {
   /** Longest text that may be kept with an offset, in bytes. */
   readonly metadataBytesMax: number;
+  /** What the offsets of all groups may take together. */
+  readonly heldBytesMax: number;
   /** How long offsets outlive the last member of their group. */
   readonly retentionMs: number;
   readonly retentionCheckMs: number;
 }
 
-/** First version of OffsetCommit that members of the consumer protocol speak (KIP-848). */
-export const EPOCH_VERSION_MIN = 9;
-
 export interface CommitClaim extends MemberClaim {
   /** Of OffsetCommit. */
   readonly version: number;
+  /** Who commits: a group that is made for it counts as this client's. */
+  readonly clientHost: string;
 }
 
 export interface CommitItem {
@@ -67,27 +68,54 @@ export class GroupOffsets {
       return all(
         claim.version >= EPOCH_VERSION_MIN ? ERROR_CODES.GROUP_ID_NOT_FOUND : ERROR_CODES.ILLEGAL_GENERATION,
       );
-    const entry = known ?? this.#coordinator.create(groupId);
+    const entry = known ?? this.#coordinator.create(groupId, claim.clientHost);
     if (entry === undefined) return all(ERROR_CODES.POLICY_VIOLATION);
-    const fault = this.#coordinator.act(entry, (group, turn) => checkCommit(group, claim, turn));
-    if (fault !== ERROR_CODES.NONE) return all(fault);
+    // The entry stays while this is decided and written, also if it is new and nothing else of it is known.
+    entry.recordsInFlight++;
+    try {
+      return await this.#commitTo(entry, claim, items);
+    } finally {
+      entry.recordsInFlight--;
+      this.#coordinator.forgetIfUnused(entry);
+    }
+  }
 
-    const codes = items.map((item) => this.#itemFault(item));
+  async #commitTo(entry: GroupEntry, claim: CommitClaim, items: readonly CommitItem[]): Promise<ErrorCode[]> {
+    const fault = this.#claimFault(entry, claim);
+    if (fault !== ERROR_CODES.NONE) return items.map(() => fault);
+    const codes = items.map((item) => this.#itemFault(entry, item));
     const records = items
       .filter((_item, index) => codes[index] === ERROR_CODES.NONE)
-      .map((item) => this.#recordOf(groupId, item));
+      .map((item) => this.#recordOf(entry.groupId, item));
     if (records.length === 0) return codes;
     const written = await this.#coordinator.store.write(entry, records);
-    this.#coordinator.forgetIfUnused(entry);
     return codes.map((code) => (code === ERROR_CODES.NONE ? written : code));
   }
 
-  #itemFault({ topic, partition, metadata }: CommitItem): ErrorCode {
+  #claimFault(entry: GroupEntry, claim: CommitClaim): ErrorCode {
+    const { memberId, generation } = claim;
+    return entry.consumer === undefined
+      ? this.#coordinator.act(entry, (group, turn) => checkCommit(group, claim, turn))
+      : commitFault(entry.consumer, { memberId, epoch: generation }, claim.version);
+  }
+
+  #itemFault({ offsets }: GroupEntry, { topic, partition, metadata }: CommitItem): ErrorCode {
     if (this.#hub.topics.partition(topic, partition) === undefined)
       return ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
-    return Buffer.byteLength(metadata) > this.#settings.metadataBytesMax
-      ? ERROR_CODES.OFFSET_METADATA_TOO_LARGE
+    if (Buffer.byteLength(metadata) > this.#settings.metadataBytesMax)
+      return ERROR_CODES.OFFSET_METADATA_TOO_LARGE;
+    // Whoever has committed there may go on; nothing is added when there is no room.
+    const isNew = offsets.get(topic)?.has(partition) !== true || metadata !== '';
+    return isNew && this.#coordinator.store.offsetBytes > this.#settings.heldBytesMax
+      ? ERROR_CODES.INVALID_COMMIT_OFFSET_SIZE
       : ERROR_CODES.NONE;
+  }
+
+  /** What a member asks for must be asked with its epoch (OffsetFetch v9+); others say neither. */
+  fetchFault(groupId: string, memberId: string | null, epoch: number): ErrorCode {
+    const group = this.#coordinator.store.get(groupId)?.consumer;
+    if (group === undefined || (memberId === null && epoch < 0)) return ERROR_CODES.NONE;
+    return fetchFault(group, { memberId: memberId ?? '', epoch });
   }
 
   #recordOf(groupId: string, item: CommitItem): StateRecord {
@@ -132,7 +160,7 @@ export class GroupOffsets {
 
   async #erase(entry: GroupEntry, topic: string, partitions: readonly number[]): Promise<void> {
     if (partitions.length === 0) return;
-    const { groupId } = entry.group;
+    const { groupId } = entry;
     const records = partitions.map((partition) => encodeOffset({ groupId, topic, partition }, null));
     // When it is refused, the offsets stay unseen (their topic is gone) and expire with the rest.
     await this.#coordinator.store.write(entry, records);
@@ -149,11 +177,10 @@ export class GroupOffsets {
   async #expire(): Promise<void> {
     const oldestMs = this.#hub.clock.now() - this.#settings.retentionMs;
     for (const entry of [...this.#coordinator.store.entries()]) {
-      const { group, offsets } = entry;
-      const emptySinceMs = group.isRecorded ? group.stateSinceMs : 0;
-      for (const [topic, partitions] of [...offsets]) {
+      for (const [topic, partitions] of [...entry.offsets]) {
         // Looked at anew for each topic: somebody may join while the offsets of another are erased.
-        if (hasMembers(group)) break;
+        if (hasMembers(entry)) break;
+        const emptySinceMs = emptySinceOf(entry);
         const expired = [...partitions]
           .filter(([, { committedAtMs }]) => Math.max(committedAtMs, emptySinceMs) < oldestMs)
           .map(([partition]) => partition);
@@ -164,14 +191,22 @@ export class GroupOffsets {
   }
 
   /** An empty group without offsets is nothing any more; its id may be used again at any time. */
-  async #dropGroup({ group, offsets }: GroupEntry): Promise<void> {
-    const entry = this.#coordinator.store.get(group.groupId);
-    if (entry?.group !== group || hasMembers(group) || offsets.size > 0 || !group.isRecorded) return;
-    await this.#coordinator.store.write(entry, [encodeGroup(group.groupId, null)]);
+  async #dropGroup(entry: GroupEntry): Promise<void> {
+    const { groupId, group, consumer, offsets } = entry;
+    if (this.#coordinator.store.get(groupId) !== entry || hasMembers(entry) || offsets.size > 0) return;
+    if (consumer !== undefined) await this.#coordinator.consumers.erase(entry);
+    else if (group.isRecorded) await this.#coordinator.store.write(entry, [encodeGroup(groupId, null)]);
+    this.#coordinator.forgetIfUnused(entry);
   }
 }
 
 /** Or somebody who was given an id and is about to join. */
-function hasMembers(group: Group): boolean {
+function hasMembers({ group, consumer }: GroupEntry): boolean {
+  if (consumer !== undefined && consumer.members.size > 0) return true;
   return group.state !== 'empty' || group.pendingMembers.size > 0;
+}
+
+function emptySinceOf({ group, consumer }: GroupEntry): number {
+  if (consumer !== undefined) return consumer.emptySinceMs;
+  return group.isRecorded ? group.stateSinceMs : 0;
 }

@@ -1,7 +1,7 @@
 // ApiVersions (key 18), versions 0–4: what every client asks first. A version that is too new is answered in
 // version 0 with UNSUPPORTED_VERSION and the list, so that the client can ask again (KIP-511); the response
 // header is version 0 in all versions.
-// Left out: features (there is no feature to negotiate).
+// Features: `group.version` 1, without which no client uses the consumer protocol of KIP-848.
 
 import { type Api, type Call, defineApi, type KafkaContext, type WrittenOutcome } from '../api.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
@@ -29,11 +29,11 @@ function handleApiVersions(request: ApiVersionsRequest, call: Call): ApiVersions
   const isNamed = call.version >= CLIENT_NAME_VERSION_MIN;
   if (isNamed && !(CLIENT_NAME.test(clientSoftwareName) && CLIENT_NAME.test(clientSoftwareVersion)))
     return { errorCode: ERROR_CODES.INVALID_REQUEST, apiKeys: [] };
-  return respond(call.kafka, ERROR_CODES.NONE);
+  return respond(call.kafka, call.version, ERROR_CODES.NONE);
 }
 
 function answerUnserved({ kafka }: Call): WrittenOutcome {
-  const response = respond(kafka, ERROR_CODES.UNSUPPORTED_VERSION);
+  const response = respond(kafka, 0, ERROR_CODES.UNSUPPORTED_VERSION);
   return {
     later: undefined,
     write(writer, correlationId) {
@@ -43,8 +43,27 @@ function answerUnserved({ kafka }: Call): WrittenOutcome {
   };
 }
 
-function respond({ apis }: KafkaContext, errorCode: ErrorCode): ApiVersionsResponse {
-  return { errorCode, apiKeys: advertised(apis) };
+/** What the cluster has agreed on, once and for all: there is one node, and it has always spoken all of this. */
+const FEATURES: readonly { readonly name: string; readonly level: number }[] = [
+  { name: 'group.version', level: 1 },
+];
+const FEATURES_EPOCH = 1;
+/** Clients of earlier versions do not know that a feature may be at level 0, which is not at all. */
+const ZERO_LEVEL_VERSION_MIN = 4;
+
+function respond({ apis }: KafkaContext, version: number, errorCode: ErrorCode): ApiVersionsResponse {
+  const minVersion = version >= ZERO_LEVEL_VERSION_MIN ? 0 : 1;
+  return {
+    errorCode,
+    apiKeys: advertised(apis),
+    supportedFeatures: FEATURES.map(({ name, level }) => ({ name, minVersion, maxVersion: level })),
+    finalizedFeaturesEpoch: FEATURES_EPOCH,
+    finalizedFeatures: FEATURES.map(({ name, level }) => ({
+      name,
+      minVersionLevel: level,
+      maxVersionLevel: level,
+    })),
+  };
 }
 
 /** One range per key: what is refused (Produce 0–2) is advertised too. */

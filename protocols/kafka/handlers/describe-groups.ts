@@ -37,8 +37,8 @@ function describe(request: DescribeGroupsRequest, call: Call, groupId: string): 
     ? groupOperations(call, groupId)
     : OPERATIONS_UNKNOWN;
   const entry = groups.store.get(groupId);
-  if (entry === undefined) {
-    const message = `Group ${groupId} not found.`;
+  if (entry === undefined || entry.consumer !== undefined) {
+    const message = `Group ${groupId} ${entry === undefined ? 'not found' : 'is not a classic group'}.`;
     return call.version >= NOT_FOUND_VERSION_MIN
       ? refused(groupId, ERROR_CODES.GROUP_ID_NOT_FOUND, 'Dead', message)
       : { ...refused(groupId, ERROR_CODES.NONE, 'Dead'), authorizedOperations };

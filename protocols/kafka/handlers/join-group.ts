@@ -2,7 +2,7 @@
 // requests go on. MEMBER_ID_REQUIRED from version 4 (KIP-394), static members from 5 (KIP-345), the protocol type
 // echoed from 7 (KIP-559), a returning static leader told to skip the assignment from 9 (KIP-814).
 
-import { allows, type Call, defineApi, Later } from '../api.ts';
+import { allows, type Call, clientHostOf, defineApi, Later } from '../api.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import type { JoinAnswer } from '../groups/effects.ts';
 import type { JoinRequest } from '../groups/group.ts';
@@ -42,8 +42,7 @@ function joinRequestOf(request: JoinGroupRequest, call: Call): JoinRequest {
     newMemberId: call.kafka.groups.newMemberId(groupInstanceId ?? clientId),
     groupInstanceId,
     clientId,
-    // As Kafka shows and records it: Java's text form of an address.
-    clientHost: `/${call.principal.remoteAddress}`,
+    clientHost: clientHostOf(call),
     protocolType: request.protocolType,
     // Copies: they outlive the request.
     protocols: request.protocols.map(({ name, metadata }) => ({ name, metadata: Buffer.from(metadata) })),

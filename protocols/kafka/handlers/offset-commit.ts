@@ -3,7 +3,7 @@
 // consumer protocol commit by their epoch (KIP-848), and a generation of a group that does not exist is 69.
 // Left out: `retentionTimeMs` of versions 2–4; offsets live by the hub's setting, as in Kafka since 2.1 (KIP-211).
 
-import { allows, type Call, defineApi } from '../api.ts';
+import { allows, type Call, clientHostOf, defineApi } from '../api.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import type { CommitItem } from '../groups/offsets.ts';
 import { OffsetCommitRequest, OffsetCommitResponse } from '../messages/offset-commit.ts';
@@ -26,7 +26,8 @@ async function handleOffsetCommit(request: OffsetCommitRequest, call: Call): Pro
     request.topics.map(({ name }) => name).filter((name) => !allows(call, 'read', 'topic', name)),
   );
   const generation = request.generationIdOrMemberEpoch;
-  const claim = { memberId, groupInstanceId, generation, version: call.version };
+  const clientHost = clientHostOf(call);
+  const claim = { memberId, groupInstanceId, generation, version: call.version, clientHost };
   const items = request.topics
     .filter(({ name }) => !refusedTopics.has(name))
     .flatMap(({ name, partitions }) => partitions.map((partition) => itemOf(name, partition)));

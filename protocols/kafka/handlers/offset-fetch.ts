@@ -32,16 +32,30 @@ export const offsetFetch = defineApi({
 
 function handleOffsetFetch(request: OffsetFetchRequest, call: Call): OffsetFetchResponse {
   if (call.version >= GROUPS_VERSION_MIN)
-    return { groups: request.groups.map(({ groupId, topics }) => fetchGroup(call, groupId, topics)) };
-  const { topics, errorCode } = fetchGroup(call, request.groupId, request.topics);
+    return {
+      groups: request.groups.map(({ groupId, topics, memberId, memberEpoch }) =>
+        fetchGroup(call, groupId, topics, { memberId, memberEpoch }),
+      ),
+    };
+  const { topics, errorCode } = fetchGroup(call, request.groupId, request.topics, NOBODY);
   return { topics: topics.map((topic) => ({ ...topic, name: topic.name ?? '' })), errorCode: errorCode ?? 0 };
 }
 
-function fetchGroup(call: Call, groupId: string, topics: readonly TopicRequest[] | null): GroupAnswer {
-  const { groups, offsets } = call.kafka;
-  const errorCode = allows(call, 'describe', 'group', groupId)
-    ? groups.availability(groupId)
-    : ERROR_CODES.GROUP_AUTHORIZATION_FAILED;
+interface Claim {
+  readonly memberId: string | null;
+  readonly memberEpoch: number;
+}
+
+const NOBODY: Claim = { memberId: null, memberEpoch: -1 };
+
+function fetchGroup(
+  call: Call,
+  groupId: string,
+  topics: readonly TopicRequest[] | null,
+  claim: Claim,
+): GroupAnswer {
+  const { offsets } = call.kafka;
+  const errorCode = groupFault(call, groupId, claim);
   if (errorCode !== ERROR_CODES.NONE) return refusedGroup(call, groupId, topics, errorCode);
   if (topics === null) {
     const all = [...offsets.all(groupId)].filter(([topic]) => allows(call, 'describe', 'topic', topic));
@@ -54,6 +68,14 @@ function fetchGroup(call: Call, groupId: string, topics: readonly TopicRequest[]
     };
   }
   return { groupId, topics: topics.map((topic) => fetchTopic(call, groupId, topic)) };
+}
+
+function groupFault(call: Call, groupId: string, { memberId, memberEpoch }: Claim): ErrorCode {
+  const { groups, offsets } = call.kafka;
+  if (!allows(call, 'describe', 'group', groupId)) return ERROR_CODES.GROUP_AUTHORIZATION_FAILED;
+  const availability = groups.availability(groupId);
+  if (availability !== ERROR_CODES.NONE) return availability;
+  return offsets.fetchFault(groupId, memberId, memberEpoch);
 }
 
 function fetchTopic(call: Call, groupId: string, { name, partitionIndexes }: TopicRequest): TopicAnswer {

@@ -9,7 +9,15 @@ import { pageFrom, pageOf, pageQuery } from '../paging.ts';
 import { count, errorResponses, milliseconds } from '../shapes.ts';
 import type { AdminTarget } from '../target.ts';
 
-const stateShape = z.enum(['empty', 'preparing-rebalance', 'completing-rebalance', 'stable', 'dead']);
+const stateShape = z.enum([
+  'empty',
+  'preparing-rebalance',
+  'completing-rebalance',
+  'assigning',
+  'reconciling',
+  'stable',
+  'dead',
+]);
 
 const groupShape = z.strictObject({
   groupId: z.string(),

@@ -45,6 +45,8 @@ describe('the list of APIs', () => {
       DeleteTopics: [1, 6],
       InitProducerId: [0, 5],
       DescribeCluster: [0, 1],
+      ConsumerGroupHeartbeat: [0, 1],
+      ConsumerGroupDescribe: [0, 1],
     });
   });
 });

@@ -9,7 +9,7 @@ import { SkippingClock } from '../kafka-fixture.ts';
 
 const TOPIC_ID = '00000000-0000-0000-0000-000000000001';
 const DAY_MS = 86_400_000;
-const NOBODY = { memberId: '', groupInstanceId: null, generation: -1, version: 8 };
+const NOBODY = { memberId: '', groupInstanceId: null, generation: -1, version: 8, clientHost: '' };
 const FIRST_JOIN = {
   ...{
     memberId: '',
@@ -62,7 +62,12 @@ async function openOffsets() {
     clock,
     random: { uuid: () => 'uuid', below: () => 0 },
     log: { debug() {}, info() {}, warn() {}, error() {} },
-    topics: { get: () => ({ topicId: TOPIC_ID }), partition: () => ({}), onChange: () => () => {} },
+    topics: {
+      list: () => [],
+      get: () => ({ topicId: TOPIC_ID }),
+      partition: () => ({}),
+      onChange: () => () => {},
+    },
     stateTable: async (options: StateTableOptions) => {
       table = new HeldTable(options);
       return table;
