@@ -1,7 +1,9 @@
 // The only file of the store that touches node:fs. FileSystem is the seam where tests put faults: everything that
 // a crash can take back goes through it. Errors are node's own, with their `code`.
 import * as fs from 'node:fs';
-import { access, mkdir, readdir, rename, rm, stat, statfs, unlink } from 'node:fs/promises';
+import { access, mkdir, readdir, rename, rmdir, stat, statfs, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { errorCodeOf } from './errors.ts';
 
 export interface FileSystem {
   /** @param mode `read`; `write` = read and write an existing file; `create` = the same, and it must not exist. */
@@ -44,6 +46,23 @@ export interface OpenFile {
   close(): Promise<void>;
 }
 
+/** One step at a time: node's own asks for everything in a directory at once, and others need libuv's four threads. */
+async function removeTree(path: string): Promise<void> {
+  let entries: fs.Dirent[];
+  try {
+    entries = await readdir(path, { withFileTypes: true });
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return;
+    throw error;
+  }
+  for (const entry of entries) {
+    const inside = join(path, entry.name);
+    if (entry.isDirectory()) await removeTree(inside);
+    else await unlink(inside);
+  }
+  await rmdir(path);
+}
+
 const FLAGS: Readonly<Record<OpenMode, string>> = { read: 'r', write: 'r+', create: 'wx+' };
 
 export const nodeFileSystem: FileSystem = {
@@ -62,7 +81,7 @@ export const nodeFileSystem: FileSystem = {
   mkdir: async (path) => void (await mkdir(path)),
   rename,
   unlink,
-  removeTree: (path) => rm(path, { recursive: true, force: true }),
+  removeTree,
   syncDirectory: async (path) => {
     const directory = await nodeFileSystem.open(path, 'read');
     try {

@@ -90,6 +90,12 @@ export const CUT_FILES_MAX = 3;
 /** Maintenance passes the turn on after this much work without a wait, so that appends and reads do not stall. */
 export const MAINTENANCE_SLICE_MS = 2;
 
+/** Topics whose logs are let go of in one turn of the event loop. */
+export const TOPICS_LEAVING_MAX = 8;
+
+/** Topics that are renamed away at once; behind them their files go one by one. */
+export const RENAMES_MAX = 2;
+
 /** Small files that are written at once behind everybody's back: they must not fill libuv's four threads. */
 export const SMALL_WRITES_MAX = 2;
 

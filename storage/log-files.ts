@@ -139,6 +139,11 @@ export class LogFiles {
     await this.#whileCheckpointing(writeCheckpoint(fileSystem, this.#directory, content, 'durable'));
   }
 
+  /** The log is deleted: what waits for its turn to be written is not. */
+  abandon(): void {
+    this.#closing = true;
+  }
+
   /**
    * The log closes whole: after it nothing is left to scan. Nothing else of this log is under way. Thousands close at
    * once when the store does, and what they lose if the power fails in this moment is a scan.

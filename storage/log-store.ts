@@ -12,6 +12,7 @@ import { INDEX_DIRECTORY, MANIFEST_FILE, partitionDirectory } from './file-names
 import { type FileSystem, nodeFileSystem } from './file-system.ts';
 import { IndexCache } from './index-cache.ts';
 import { type IndexDatabase, openLevelIndex } from './index-database.ts';
+import { IndexRemoval } from './index-removal.ts';
 import {
   INDEX_CACHE_BYTES_MAX,
   OPEN_FILES_MAX,
@@ -19,15 +20,17 @@ import {
   SCANS_MAX,
   SMALL_FILES_OPEN_MAX,
   SMALL_WRITES_MAX,
+  TOPICS_LEAVING_MAX,
 } from './limits.ts';
 import type { LogConfig } from './log-config.ts';
 import { Maintenance } from './maintenance.ts';
 import { OpenFiles } from './open-files.ts';
+import { type OpenPartition, OpenPartitions } from './open-partitions.ts';
 import { PartitionLog } from './partition-log.ts';
 import { ProducerBudget } from './producer-budget.ts';
 import { ReadAheadBudget } from './read-ahead.ts';
 import { highestEpochOnDisk, type LogFailure, recoverLog } from './recovery.ts';
-import { Gate, type StoreCounters, type StoreParts } from './store-parts.ts';
+import { Gate, newCounters, nextTurn, type StoreCounters, type StoreParts } from './store-parts.ts';
 import { TailCache } from './tail-cache.ts';
 import { TopicDirectories } from './topic-directories.ts';
 
@@ -156,11 +159,10 @@ export class LogStore {
   readonly #directory: string;
   readonly #topics: TopicDirectories;
   readonly #parts: StoreParts;
-  readonly #partitions = new Map<string, OpenPartition>();
-  /** Those of them that are open. */
-  readonly #logs = new Set<PartitionLog>();
-  /** Where the partitions of a topic are, by its id. */
-  readonly #directories = new Map<string, Set<string>>();
+  readonly #partitions = new OpenPartitions();
+  readonly #indexRemoval: IndexRemoval;
+  /** Topics whose logs are let go of, few at a time, or thousands would be one long turn. */
+  readonly #leaving = new Gate(TOPICS_LEAVING_MAX);
   readonly #maintenance: Maintenance<PartitionLog>;
   /** Of logs that failed and were closed, until they are opened again. */
   readonly #failures = new Map<string, LogFailure>();
@@ -177,12 +179,13 @@ export class LogStore {
     this.identity = identity;
     this.#topics = topics;
     this.#parts = parts;
+    this.#indexRemoval = new IndexRemoval(parts.index);
     const compaction = new Compaction(parts, upkeep);
     this.#maintenance = new Maintenance({
       clock: parts.clock,
       log: parts.log,
       checkIntervalMs: upkeep.checkIntervalMs,
-      logs: () => [...this.#logs],
+      logs: () => this.#partitions.opened(),
       maintainShared: () => parts.producers.expire(parts.clock.now()),
       compact: (logs, stopped) => compaction.run(logs, stopped),
     });
@@ -211,15 +214,19 @@ export class LogStore {
     if (this.#closing !== undefined) throw new StorageError('closed', 'the store is closed');
     const directory = partitionDirectory(this.#directory, options.topic, options.partition);
     assert(!this.#partitions.has(directory), `${directory} is opened once`);
-    const log = this.#open(directory, options).catch((error: unknown) => {
-      if (this.#partitions.get(directory) === opening) this.#forget(directory, opening);
-      throw storageErrorOf(error, `opening ${directory}`);
-    });
-    const opening: OpenPartition = { topicId: options.topicId, log };
-    this.#partitions.set(directory, opening);
-    const ofTopic = this.#directories.get(options.topicId);
-    if (ofTopic === undefined) this.#directories.set(options.topicId, new Set([directory]));
-    else ofTopic.add(directory);
+    const log = this.#open(directory, options).then(
+      (opened) => {
+        opening.opened = opened;
+        return opened;
+      },
+      (error: unknown) => {
+        this.#partitions.remove(opening);
+        throw storageErrorOf(error, `opening ${directory}`);
+      },
+    );
+    const { topicId, logId } = options;
+    const opening: OpenPartition = { directory, topicId, logId, log, opened: undefined };
+    this.#partitions.add(opening);
     return log;
   }
 
@@ -228,16 +235,12 @@ export class LogStore {
     const directory = partitionDirectory(this.#directory, log.topic, log.partition);
     const open = this.#partitions.get(directory);
     if (open === undefined || (await open.log) !== log) return;
-    this.#logs.delete(log);
     try {
       await log.close();
     } finally {
       const { failure } = log;
       // Its topic may have been deleted meanwhile.
-      if (this.#partitions.get(directory) === open) {
-        this.#forget(directory, open);
-        if (failure !== undefined) this.#failures.set(directory, failure);
-      }
+      if (this.#partitions.remove(open) && failure !== undefined) this.#failures.set(directory, failure);
     }
   }
 
@@ -262,17 +265,17 @@ export class LogStore {
     }
   }
 
-  /** Its open partitions are `deleted` from now on. Resolves when the name is free, on disk too. @throws StorageError io */
-  async deleteTopic(topic: string, topicId: string): Promise<void> {
-    const leaving: Promise<void>[] = [];
-    for (const directory of this.#directories.get(topicId) ?? []) {
-      const open = this.#partitions.get(directory)!; // both are kept by `openPartition` and `#forget`
-      this.#forget(directory, open);
-      leaving.push(this.#abandon(open));
-    }
+  /**
+   * Its open partitions are `deleted` from now on. Resolves when the name is free, on disk too. What is interrupted can be
+   * asked for again. @param logIds of those of its partitions that are not open @throws StorageError io
+   */
+  async deleteTopic(topic: string, topicId: string, logIds: readonly number[] = []): Promise<void> {
+    const leaving = this.#partitions.takeTopic(topicId);
+    for (const { opened } of leaving) opened?.markDeleted();
     try {
-      await Promise.all(leaving);
+      await this.#leaving.pass(() => this.#abandon(leaving));
       await this.#topics.delete(topic, topicId);
+      await this.#indexRemoval.remove([...logIds, ...leaving.map(({ logId }) => logId)]);
     } catch (error) {
       throw storageErrorOf(error, `deleting ${topic}`);
     }
@@ -307,30 +310,24 @@ export class LogStore {
     const recovered = await recoverLog(this.#parts, directory, names ?? [], leaderEpoch, failure);
     this.#failures.delete(directory);
     const log = new PartitionLog(this.#parts, { ...options, directory }, recovered);
-    this.#logs.add(log);
     return log;
   }
 
-  #forget(directory: string, { topicId }: OpenPartition): void {
-    this.#partitions.delete(directory);
-    this.#failures.delete(directory);
-    const ofTopic = this.#directories.get(topicId);
-    ofTopic?.delete(directory);
-    if (ofTopic?.size === 0) this.#directories.delete(topicId);
-  }
-
-  async #abandon({ log }: OpenPartition): Promise<void> {
-    const opened = await log.catch(() => undefined);
-    // One that could not be opened has nothing to leave.
-    if (opened === undefined) return;
-    this.#logs.delete(opened);
-    await opened.abandon();
+  async #abandon(leaving: readonly OpenPartition[]): Promise<void> {
+    const abandoning = leaving.map(async ({ log }) => {
+      const opened = await log.catch(() => undefined);
+      // One that could not be opened has nothing to leave; one may have been on its way to being open.
+      opened?.markDeleted();
+      await opened?.abandon();
+    });
+    await Promise.all(abandoning);
+    await nextTurn();
   }
 
   async #close(): Promise<void> {
     const { fileSystem, index, files } = this.#parts;
     await this.#maintenance.stop();
-    const opened = await Promise.allSettled([...this.#partitions.values()].map(({ log }) => log));
+    const opened = await Promise.allSettled(this.#partitions.all().map(({ log }) => log));
     const logs = opened.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
     const closed = await Promise.allSettled(logs.map((log) => log.close()));
     await this.#topics.settled();
@@ -349,11 +346,6 @@ export class LogStore {
   }
 }
 
-interface OpenPartition {
-  readonly topicId: string;
-  readonly log: Promise<PartitionLog>;
-}
-
 /** Undefined when the directory is missing. */
 async function namesIn(fileSystem: FileSystem, directory: string): Promise<readonly string[] | undefined> {
   try {
@@ -362,21 +354,4 @@ async function namesIn(fileSystem: FileSystem, directory: string): Promise<reado
     if (errorCodeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-function newCounters(): StoreCounters {
-  return {
-    flushes: 0,
-    flushedBatches: 0,
-    appendedRecords: 0,
-    appendedBytes: 0,
-    unflushedBytes: 0,
-    recoveredBytes: 0,
-    compactions: 0,
-    compactedRecords: 0,
-    compactedBytes: 0,
-    cutBytes: 0,
-    evictedProducers: 0,
-    readAheads: 0,
-  };
 }

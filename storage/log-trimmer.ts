@@ -13,7 +13,14 @@ import type { LogAppender } from './log-appender.ts';
 import type { LogConfig } from './log-config.ts';
 import type { LogFiles } from './log-files.ts';
 import type { OpenFiles } from './open-files.ts';
-import { type AgedSegment, isAppendedInFuture, isExpired, type Moment, surplusCount } from './retention.ts';
+import {
+  type AgedSegment,
+  isAppendedInFuture,
+  isExpired,
+  type Moment,
+  momentOf,
+  surplusCount,
+} from './retention.ts';
 import type { Segment, SegmentList } from './segment.ts';
 import type { SegmentTimes } from './segment-index.ts';
 
@@ -81,7 +88,8 @@ export class LogTrimmer {
   }
 
   /** Whether {@link maintain} has anything to do, or to look up. */
-  isDue(now: Moment): boolean {
+  isDue(): boolean {
+    const now = momentOf(this.#parts.clock);
     const { segments, appender, smallFiles } = this.#log;
     if (appender.isAged(now.monotonicMs) || smallFiles.isStartBehind) return true;
     const oldest = segments.at(0);
@@ -90,7 +98,8 @@ export class LogTrimmer {
   }
 
   /** Rolls by age, and lets go of what retention does not ask for. */
-  async maintain(now: Moment): Promise<void> {
+  async maintain(): Promise<void> {
+    const now = momentOf(this.#parts.clock);
     const { appender } = this.#log;
     if (!this.#log.isWritable()) return;
     if (appender.isAged(now.monotonicMs)) appender.sealActive();

@@ -6,6 +6,7 @@
 // which may take long, and for which the next round does not wait.
 import type { Clock, Log, Timer } from './environment.ts';
 import { MAINTENANCE_SLICE_MS } from './limits.ts';
+import { nextTurn } from './store-parts.ts';
 
 /** A log as its maintenance sees it. */
 export interface Maintained {
@@ -103,8 +104,4 @@ export class Maintenance<EachLog extends Maintained> {
       log.warn('log.not-compacted', { error });
     }
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

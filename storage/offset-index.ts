@@ -151,15 +151,6 @@ export class OffsetIndex {
     for (const segment of segments) this.#cache.drop(segment);
   }
 
-  async dropAll(): Promise<void> {
-    for (const space of [SPACE_OFFSETS, SPACE_TIMES, SPACE_SUMMARIES]) {
-      await this.#database.clear(
-        indexKey(space, this.#logId, 0, 0, 0),
-        indexKey(space, this.#logId, Number.MAX_SAFE_INTEGER, 0xffffffff, 0xffffffff),
-      );
-    }
-  }
-
   #key(space: number, segment: Segment, offset: number): Buffer {
     return indexKey(space, this.#logId, segment.baseOffset, Math.floor(offset / 4294967296), offset >>> 0);
   }
@@ -168,6 +159,16 @@ export class OffsetIndex {
   #timeKey(segment: Segment, timestampMs: number): Buffer {
     const high = (Math.floor(timestampMs / 4294967296) ^ 0x80000000) >>> 0;
     return indexKey(SPACE_TIMES, this.#logId, segment.baseOffset, high, timestampMs >>> 0);
+  }
+}
+
+/** Removes the rows of the logs with these ids, and of those between. */
+export async function clearLogs(database: IndexDatabase, firstId: number, lastId: number): Promise<void> {
+  for (const space of [SPACE_OFFSETS, SPACE_TIMES, SPACE_SUMMARIES]) {
+    await database.clear(
+      indexKey(space, firstId, 0, 0, 0),
+      indexKey(space, lastId, Number.MAX_SAFE_INTEGER, 0xffffffff, 0xffffffff),
+    );
   }
 }
 

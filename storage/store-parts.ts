@@ -54,6 +54,23 @@ export interface StoreCounters {
   readAheads: number;
 }
 
+export function newCounters(): StoreCounters {
+  return {
+    flushes: 0,
+    flushedBatches: 0,
+    appendedRecords: 0,
+    appendedBytes: 0,
+    unflushedBytes: 0,
+    recoveredBytes: 0,
+    compactions: 0,
+    compactedRecords: 0,
+    compactedBytes: 0,
+    cutBytes: 0,
+    evictedProducers: 0,
+    readAheads: 0,
+  };
+}
+
 /** Lets a few through at a time, in the order of asking. */
 export class Gate {
   #free: number;
@@ -83,4 +100,9 @@ export class Gate {
     if (next === undefined) this.#free++;
     else next();
   }
+}
+
+/** Lets whatever else is due have its turn. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

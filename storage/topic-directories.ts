@@ -13,8 +13,11 @@ import {
 } from './file-names.ts';
 import type { FileSystem } from './file-system.ts';
 import { FORMAT_VERSION } from './frame.ts';
+import { RENAMES_MAX } from './limits.ts';
 import { refuseNewer } from './manifest.ts';
+import { SharedWork } from './shared-work.ts';
 import { asFields, makeDirectory, readJsonFile, writeJsonFile } from './small-file.ts';
+import { Gate } from './store-parts.ts';
 
 export class TopicDirectories {
   readonly #fileSystem: FileSystem;
@@ -22,6 +25,11 @@ export class TopicDirectories {
   readonly #log: Log;
   /** Topics that were looked at or are being made, by id: once for all their partitions. */
   readonly #made = new Map<string, Promise<void>>();
+  /** Thousands of topics may come and go at once, and share the flushes of their names. */
+  readonly #topicsSync: SharedWork;
+  readonly #deletedSync: SharedWork;
+  /** Renames on their way, few at a time: what else needs libuv's four threads must get through. */
+  readonly #renames = new Gate(RENAMES_MAX);
   #removing: Promise<void> = Promise.resolve();
   #asideCount = 0;
 
@@ -29,6 +37,10 @@ export class TopicDirectories {
     this.#fileSystem = fileSystem;
     this.#data = dataDirectory;
     this.#log = log;
+    this.#topicsSync = new SharedWork(() => fileSystem.syncDirectory(join(dataDirectory, TOPICS_DIRECTORY)));
+    this.#deletedSync = new SharedWork(() =>
+      fileSystem.syncDirectory(join(dataDirectory, DELETED_DIRECTORY)),
+    );
   }
 
   /** Makes the directories that are always there, and goes on removing what an earlier run had deleted. */
@@ -71,12 +83,15 @@ export class TopicDirectories {
   /** Frees the name, durably. What another incarnation has there stays. */
   async delete(topic: string, topicId: string): Promise<void> {
     this.#made.delete(topicId);
-    const isThere = await this.has(topic, topicId);
     const away = join(this.#data, DELETED_DIRECTORY, topicId);
-    if (isThere) await this.#fileSystem.rename(topicDirectory(this.#data, topic), away);
+    const isThere = await this.#renames.pass(async () => {
+      if (!(await this.has(topic, topicId))) return false;
+      await this.#fileSystem.rename(topicDirectory(this.#data, topic), away);
+      return true;
+    });
     // When it is not there, an attempt before this one may have failed right here.
-    await this.#fileSystem.syncDirectory(join(this.#data, TOPICS_DIRECTORY));
-    await this.#fileSystem.syncDirectory(join(this.#data, DELETED_DIRECTORY));
+    await this.#topicsSync.run();
+    await this.#deletedSync.run();
     if (isThere) this.#remove(away);
   }
 
@@ -98,7 +113,7 @@ export class TopicDirectories {
       }
     }
     // Before it has its id, so that who finds the id knows that the directory is on disk.
-    await this.#fileSystem.syncDirectory(join(this.#data, TOPICS_DIRECTORY));
+    await this.#topicsSync.run();
     await writeJsonFile(this.#fileSystem, join(directory, TOPIC_FILE), {
       formatVersion: FORMAT_VERSION,
       topicId,
