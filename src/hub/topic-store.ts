@@ -102,7 +102,7 @@ export class TopicStore {
   async finishDeletion(name: string, record: TopicRecord): Promise<undefined | TopicError> {
     const { metaStore, store, log } = this.#options;
     try {
-      await store.deleteTopic(name, record.topicId);
+      await store.deleteTopic(name, record.topicId, record.logIds);
     } catch (error) {
       log.error('topic-files-not-deleted', { topic: name, topicId: record.topicId, error });
       return { error: 'storage', message: `the files of topic ${name} could not be deleted` };
