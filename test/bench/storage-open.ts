@@ -1,13 +1,11 @@
 // Openings: of a large log after a clean stop and after SIGKILL, of a thousand partitions, and what twenty thousand
 // idle ones take of memory and of open files.
 // Run: npx tsx test/bench/storage-open.ts [--gib 1] [--directory DIR]. Each figure stands beside its bar.
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import {
   type BenchOptions,
   benchOptions,
@@ -76,58 +74,32 @@ async function afterKill({ directory }: BenchOptions): Promise<void> {
   await store.close();
 }
 
-function heapBytes(): number {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void; // the flag puts it there
-  collect();
-  collect();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
-
-/** A function of its own, so that nothing of it is left when memory is measured. */
-async function makeEach(directory: string, partitions: readonly number[]): Promise<void> {
-  const store = await openBenchStore(directory);
-  for (const each of partitions) {
-    const log = await store.openPartition({ ...benchPartition(each), leaderEpoch: 1 });
-    log.join((writer) => {
-      writer.startRecord(1, Buffer.alloc(0), -1, -1, 0);
-      writer.endRecord(Buffer.alloc(100), 0, 100, null);
-    });
-  }
-  await store.close();
-}
-
-/** Each with a segment, as partitions have; on tmpfs when there is one, for it is not the disk that is measured. */
-async function idlePartitions(count: number): Promise<void> {
-  const directory = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'polylog-bench-'));
-  const partitions = Array.from({ length: count }, (_, index) => index);
-  const openAll = async (leaderEpoch: number): Promise<Awaited<ReturnType<typeof openBenchStore>>> => {
-    const store = await openBenchStore(directory);
-    await Promise.all(
-      partitions.map((each) => store.openPartition({ ...benchPartition(each), leaderEpoch })),
-    );
-    return store;
-  };
+/** Compiled as what is shipped is. */
+function idlePartitions(count: number): void {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const output = mkdtempSync(join(tmpdir(), 'polylog-bench-'));
   try {
-    await makeEach(directory, partitions);
-    const before = heapBytes();
-    const started = performance.now();
-    const store = await openAll(2);
-    const ms = performance.now() - started;
-    const each = (heapBytes() - before) / count;
-    const openFiles = existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0;
-    judge(
-      `${count.toLocaleString('en')} idle partitions`,
-      `${(each / 1024).toFixed(2)} KiB of memory each, ${openFiles} open files in the process`,
-      'less than 4 KiB each, 1,000 files',
-      each < 4096 && openFiles < 1000 + 50,
+    const compilerOptions = {
+      noEmit: false,
+      allowImportingTsExtensions: false,
+      rewriteRelativeImportExtensions: true,
+      rootDir: root,
+      outDir: output,
+      typeRoots: [join(root, 'node_modules/@types')],
+    };
+    const include = [join(root, 'storage'), join(root, 'test/bench/idle-partitions.ts')];
+    const project = join(output, 'tsconfig.json');
+    writeFileSync(
+      project,
+      JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, include }),
     );
-    const perThousand = (1000 * ms) / count;
-    judge('opening a thousand of them', `${perThousand.toFixed(0)} ms`, '< 1 s', perThousand < 1000);
-    await store.close();
+    writeFileSync(join(output, 'package.json'), JSON.stringify({ type: 'module' }));
+    symlinkSync(join(root, 'node_modules'), join(output, 'node_modules'));
+    execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', project], { stdio: 'inherit' });
+    const script = join(output, 'test/bench/idle-partitions.js');
+    execFileSync(process.execPath, [script, String(count)], { stdio: 'inherit' });
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    rmSync(output, { recursive: true, force: true });
   }
 }
 
@@ -153,7 +125,7 @@ if (process.env[VICTIM] !== undefined) {
     await afterCleanStop(options);
     await afterKill(options);
     await thousandPartitions(options);
-    await idlePartitions(options.partitions);
+    idlePartitions(options.partitions);
   } finally {
     await options.finish();
   }
