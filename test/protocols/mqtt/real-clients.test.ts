@@ -15,6 +15,8 @@ async function start(directory = temporaryDirectory(), partitions = 1) {
       listeners: [{ name: 'mqtt', protocol: 'mqtt', host: '127.0.0.1', port: 0, connectionsMax: 100 }],
       storage: {
         flushTimeoutMs: 30_000,
+        diskReserveBytes: 0,
+        checkIntervalMs: 300_000,
         checkpointBytes: 1 << 20,
         indexIntervalBytes: 4096,
         tailCacheBytes: 1 << 20,
