@@ -26,7 +26,7 @@ import { partitionOfKey } from './murmur2.ts';
 import { NumberBlocks } from './number-blocks.ts';
 import { HubPartition } from './partition.ts';
 import { Reopening } from './reopening.ts';
-import { type HubStateTable, openStateTable } from './state-tables.ts';
+import { type HubStateTable, openStateTable, STATE_TOPIC_CONFIG } from './state-tables.ts';
 import { checkTopicConfig } from './topic-configs.ts';
 import { TopicStore } from './topic-store.ts';
 import { HubTopics } from './topics.ts';
@@ -136,9 +136,7 @@ export class LocalHub implements Hub {
   }
 
   async stateTable(options: StateTableOptions): Promise<StateTable> {
-    const topic = await this.topics.ensureInternal(options.topic, this.#statePartitions, {
-      'cleanup.policy': 'compact',
-    });
+    const topic = await this.topics.ensureInternal(options.topic, this.#statePartitions, STATE_TOPIC_CONFIG);
     if ('error' in topic) throw new Error(`state topic ${options.topic}: ${topic.message}`);
     const table = await openStateTable(topic, options, this);
     this.#tables.push(table);

@@ -15,6 +15,18 @@ import type { HubPartition } from './partition.ts';
 import { refusalOf } from './refusals.ts';
 import type { HubTopic } from './topic.ts';
 
+/**
+ * What makes a start quick: a state topic is read whole then, and compaction leaves alone the segment that is written
+ * to. Said here where a default for all topics would harm: a table that loads while its log is compacted must find the
+ * tombstones of what it has read.
+ */
+export const STATE_TOPIC_CONFIG: Readonly<Record<string, string>> = {
+  'cleanup.policy': 'compact',
+  'segment.bytes': String(1024 * 1024),
+  'min.compaction.lag.ms': '0',
+  'delete.retention.ms': String(24 * 3_600_000),
+};
+
 /** A state table over the topic's logs. Resolves when each partition has been replayed, or could not be. */
 export async function openStateTable(
   topic: HubTopic,

@@ -133,3 +133,41 @@ test('the number of partitions is fixed when the topic is first made', async () 
   const { hub } = await openTestHub(directory, { topics: { statePartitions: 8 } });
   expect((await openTable(hub)).table.partitions).toBe(2);
 });
+
+test('a restart reads what compaction has left, not all that was ever written', async () => {
+  const directory = temporaryDirectory();
+  const first = await openTestHub(directory);
+  const live = await openTable(first.hub);
+  const groups = Array.from({ length: 20 }, (_, group) => `offsets of group ${group}`);
+  const commits = 100_000;
+  const perWrite = 500;
+  for (let at = 0; at < commits; at += perWrite) {
+    const records = Array.from({ length: perWrite }, (_, index) => ({
+      key: Buffer.from(groups[(at + index) % groups.length]!), // below the length
+      value: Buffer.from(`${at + index}`.padEnd(80)),
+    }));
+    expect(await live.table.write(1, records)).toBeUndefined();
+  }
+  await live.write(1, { [groups[3]!]: null, done: '1' });
+  await first.store.maintain();
+  await first.close();
+
+  const second = await openTestHub(directory);
+  const reread = await openTable(second.hub);
+  expect(reread.applied.length).toBeLessThan(commits / 10);
+  // What was written to last is compacted now that it is closed.
+  await second.store.maintain();
+  await second.close();
+
+  const third = await openTestHub(directory);
+  const replayed = await openTable(third.hub);
+  const last = (applied: readonly Applied[]) => [
+    ...new Map(applied.map((each) => [each.key, each])).values(),
+  ];
+  const byOffset = (applied: readonly Applied[]) => last(applied).toSorted((a, b) => a.offset - b.offset);
+  expect(replayed.applied).toEqual(byOffset(live.applied));
+  expect(replayed.applied.length).toBe(groups.length + 1);
+  expect(await replayed.write(1, { done: '2' })).toBeUndefined();
+  expect(replayed.applied.at(-1)).toMatchObject({ key: 'done', value: '2', offset: commits + 2 });
+  await third.close();
+});
