@@ -37,6 +37,8 @@ export class OpenFiles {
   async create(path: string): Promise<void> {
     const file = await this.#open(path, 'create');
     this.#keep(path, Promise.resolve(file));
+    // Nobody uses it yet, and whoever waits has looked for such a one already.
+    if (this.#waiting.length > 0) this.#dropIdle();
   }
 
   /** Closes the file as soon as nobody uses it; a later use opens it again. */
