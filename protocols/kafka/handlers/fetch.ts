@@ -181,7 +181,10 @@ async function readItem(fetch: Fetch, item: Item, bytesLeft: number, hasBytes: b
       item.emptyUpTo = offset;
       continue;
     }
-    if (!isFirst && bytes + rangeBytes > maxBytes) break;
+    if (!isFirst && bytes + rangeBytes > maxBytes) {
+      range.release?.();
+      break;
+    }
     item.ranges.push(range);
     bytes += rangeBytes;
     offset = range.nextOffset;
