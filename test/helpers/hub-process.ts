@@ -13,6 +13,7 @@ export interface HubProcess {
   readonly adminPort: number;
   /** `http://127.0.0.1:<adminPort>` */
   readonly adminUrl: string;
+  readonly dataDirectory: string;
   readonly pid: number;
   /** SIGTERM; resolves with its exit. */
   stop(): Promise<Finished>;
@@ -54,6 +55,7 @@ export async function startHubProcess(
   return {
     ...ports,
     adminUrl: `http://127.0.0.1:${ports.adminPort}`,
+    dataDirectory: join(directory, 'data'),
     pid: child.pid,
     stop() {
       child.kill('SIGTERM');

@@ -9,7 +9,7 @@ export interface InteropCase {
   run(hub: HubProcess): Promise<void>;
 }
 
-export type ProgramName = 'kcat' | 'mosquitto_sub' | 'mosquitto_pub' | 'curl' | 'kafka-tools';
+export type ProgramName = 'kcat' | 'mosquitto_sub' | 'mosquitto_pub' | 'curl' | 'kafka-tools' | 'python3';
 
 let topics = 0;
 

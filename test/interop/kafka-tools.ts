@@ -43,6 +43,19 @@ export function kafkaTool(className: string, args: readonly string[], input?: Bu
   return run('java', javaArguments(className, args), { ...(input === undefined ? {} : { input }) });
 }
 
+/** A console consumer from the beginning, until it is ended; it says each value on a line. */
+export function startConsoleConsumer(
+  port: number,
+  topic: string,
+  group: string,
+  properties: readonly string[],
+): Child {
+  const place = ['--bootstrap-server', `127.0.0.1:${port}`, '--topic', topic, '--group', group];
+  const told = properties.flatMap((property) => ['--command-property', property]);
+  const args = javaArguments(CONSOLE_CONSUMER, [...place, '--from-beginning', ...told]);
+  return new Child('java', args, { timeoutMs: 120_000 });
+}
+
 const CONSOLE_PRODUCER = 'org.apache.kafka.tools.ConsoleProducer';
 const CONSOLE_CONSUMER = 'org.apache.kafka.tools.consumer.ConsoleConsumer';
 const GET_OFFSETS = 'org.apache.kafka.tools.GetOffsetShell';

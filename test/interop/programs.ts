@@ -2,8 +2,9 @@
 import { isInstalled } from '../helpers/child.ts';
 import type { ProgramName } from './case.ts';
 import { prepareKafkaTools } from './kafka-tools.ts';
+import { preparePython } from './python.ts';
 
-const INSTALLED_BY: Readonly<Record<Exclude<ProgramName, 'kafka-tools'>, string>> = {
+const INSTALLED_BY: Readonly<Record<Exclude<ProgramName, 'kafka-tools' | 'python3'>, string>> = {
   kcat: 'apt-get install kcat',
   mosquitto_sub: 'apt-get install mosquitto-clients',
   mosquitto_pub: 'apt-get install mosquitto-clients',
@@ -20,5 +21,7 @@ export async function missingPrograms(): Promise<ReadonlyMap<ProgramName, string
   }
   const problem = await prepareKafkaTools();
   if (problem !== undefined) missing.set('kafka-tools', problem);
+  const pythonProblem = await preparePython();
+  if (pythonProblem !== undefined) missing.set('python3', pythonProblem);
   return missing;
 }

@@ -3,14 +3,23 @@
 import { describeRunning } from '../helpers/child.ts';
 import { startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
 import type { InteropCase } from './case.ts';
+import { groupCases } from './groups.ts';
 import { kafkaToMqtt } from './kafka-to-mqtt.ts';
+import { logFiles } from './log-files.ts';
 import { mqttToKafka } from './mqtt-to-kafka.ts';
 import { offsets } from './offsets.ts';
 import { missingPrograms } from './programs.ts';
 import { readmeTryIt } from './readme.ts';
 
 /** The README first: its topics are as fresh to it as to whoever tries it. */
-const cases: readonly InteropCase[] = [readmeTryIt, ...kafkaToMqtt, ...mqttToKafka, ...offsets];
+const cases: readonly InteropCase[] = [
+  readmeTryIt,
+  ...kafkaToMqtt,
+  ...mqttToKafka,
+  ...offsets,
+  ...groupCases,
+  ...logFiles,
+];
 
 const CASE_MS = 60_000;
 
