@@ -112,7 +112,7 @@ export class LogAppender {
     assert(!this.#filling, 'an append does not append');
     const { producerId = -1 } = options;
     if (producerId < 0) return this.#append(options, fill);
-    this.#producers ??= new ProducerStates(this.#options.name, this.#parts.producers, this.#parts.clock);
+    this.#producers ??= new ProducerStates(this.#options.name, this.#parts.producers);
     const repeated = this.#producers.judge(options);
     if (repeated === undefined) return this.#append(options, fill);
     const { committer } = this.#options;
@@ -146,7 +146,7 @@ export class LogAppender {
 
   #noteProducer(options: BatchOptions, writer: BatchWriter): void {
     // Judged before: they are there, and in range.
-    this.#producers!.appended({
+    const batch = {
       producerId: options.producerId!,
       epoch: options.producerEpoch!,
       baseSequence: options.baseSequence ?? -1,
@@ -155,7 +155,8 @@ export class LogAppender {
       maxTimestampMs: writer.maxTimestampMs,
       isTransactional: options.transactional === true,
       isControl: options.control === true,
-    });
+    };
+    this.#producers!.appended(batch, this.#active!.index!.appendedAtMs); // with the batch just accepted
   }
 
   /** Adds exactly one record to the open shared batch. */

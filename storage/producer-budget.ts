@@ -2,7 +2,7 @@
 // ones are forgotten. A producer with an open transaction is not in the line: it is neither evicted nor does it expire.
 import { StorageError } from './errors.ts';
 import type { ProducerState } from './producer-state.ts';
-import type { StoreCounters } from './store-parts.ts';
+import type { StoreCounters } from './store-counters.ts';
 
 export interface ProducerBudgetOptions {
   readonly producersMax: number;
@@ -75,7 +75,7 @@ export class ProducerBudget {
     if (!isHeld) this.#unlink(state);
   }
 
-  /** Forgets who wrote nothing for too long. Part of the store's maintenance; until then they are passed over. */
+  /** Forgets who wrote nothing for too long. Part of the store's maintenance. */
   expire(nowMs: number): void {
     this.#sort();
     for (let state = this.#oldest; state !== undefined; state = this.#oldest) {
@@ -85,8 +85,8 @@ export class ProducerBudget {
   }
 
   /** A wall clock that went back makes nobody old. */
-  isExpired(state: ProducerState, nowMs: number): boolean {
-    return nowMs - state.usedAtMs >= this.expirationMs;
+  isExpired({ usedAtMs }: { readonly usedAtMs: number }, nowMs: number): boolean {
+    return nowMs - usedAtMs >= this.expirationMs;
   }
 
   /** While the line is mixed it may be another's turn than that of the very oldest. */

@@ -80,7 +80,7 @@ export class ProducerRecovery {
     } else if (names.includes(PRODUCER_SNAPSHOT_FILE)) {
       const snapshot = await readProducerSnapshot(this.#parts.fileSystem, this.#options.directory);
       if (snapshot !== undefined && this.#isOfThisLog(snapshot)) {
-        this.#states.restore(snapshot.producers);
+        this.#states.restore(snapshot.producers, this.#parts.clock.now());
         this.#nextOffset = snapshot.logEndOffset;
       }
     }
@@ -123,7 +123,7 @@ export class ProducerRecovery {
   #noStates(): ProducerStates {
     const { directory } = this.#options;
     const name = `${basename(dirname(directory))}-${basename(directory)}`;
-    return new ProducerStates(name, this.#parts.producers, this.#parts.clock);
+    return new ProducerStates(name, this.#parts.producers);
   }
 
   /** Whether the checkpoint's place is there, and no file begins where it says that the log had gone on. */

@@ -1,7 +1,6 @@
 // The producers that wrote to one log, and their open transactions. Made with the first producer of a log, so that a
 // log without any carries nothing. `judge` is asked before an append and changes nothing; `appended` is told after it.
 import type { BatchOptions } from './batch-writer.ts';
-import type { Clock } from './environment.ts';
 import { assert, StorageError } from './errors.ts';
 import type { ProducerBudget } from './producer-budget.ts';
 import { ProducerState, SEQUENCE_MAX, type SequencedBatch, type StoredBatch } from './producer-state.ts';
@@ -37,7 +36,6 @@ interface EndedTransaction {
 export class ProducerStates {
   readonly #name: string;
   readonly #budget: ProducerBudget;
-  readonly #clock: Clock;
   readonly #states = new Map<number, ProducerState>();
   /** First offsets by producer id. Transactions begin in offset order, so the first entry is the oldest. */
   readonly #openTransactions = new Map<number, number>();
@@ -45,13 +43,11 @@ export class ProducerStates {
   #endedTransactions: EndedTransaction[] = [];
   /** What `judge` found, for `appended`: there is no await between them. */
   #judged: ProducerState | undefined;
-  #nowMs = 0;
 
   /** @param name of the log, for messages */
-  constructor(name: string, budget: ProducerBudget, clock: Clock) {
+  constructor(name: string, budget: ProducerBudget) {
     this.#name = name;
     this.#budget = budget;
-    this.#clock = clock;
   }
 
   get size(): number {
@@ -87,15 +83,13 @@ export class ProducerStates {
   }
 
   /**
-   * Whether a batch may be appended (undefined), or which batch of the log it is again. Changes nothing, but that who
-   * has expired is forgotten.
+   * Whether a batch may be appended (undefined), or which batch of the log it is again. Changes nothing.
    * @throws StorageError fenced-producer, sequence-gap, old-duplicate, busy
    */
   judge(options: BatchOptions): StoredBatch | undefined {
     const { producerId = -1, producerEpoch = -1, baseSequence = -1, recordCount = 0, control } = options;
-    assert(producerEpoch >= 0, `a producer has an epoch, not ${producerEpoch}`);
-    this.#nowMs = this.#clock.now();
-    const state = this.#known(producerId);
+    assert(producerEpoch >= 0, 'a producer has an epoch');
+    const state = this.#states.get(producerId);
     this.#judged = state;
     if (state === undefined) this.#budget.refuseUnlessRoom();
     if (control === true) {
@@ -104,7 +98,7 @@ export class ProducerStates {
     }
     assert(
       baseSequence >= 0 && baseSequence <= SEQUENCE_MAX && recordCount > 0,
-      `a producer's batch has a sequence and a record count, not ${baseSequence} and ${recordCount}`,
+      'a batch of a producer has a sequence and a record count',
     );
     if (state === undefined) return undefined;
     const verdict = state.judge(producerEpoch, baseSequence, recordCount);
@@ -114,15 +108,15 @@ export class ProducerStates {
   }
 
   /** The batch that was judged last lies in the log now. */
-  appended(batch: ProducerBatch): void {
+  appended(batch: ProducerBatch, nowMs: number): void {
     let state = this.#judged;
     this.#judged = undefined;
     if (state === undefined) {
-      state = new ProducerState(batch.producerId, this.#nowMs, this);
+      state = new ProducerState(batch.producerId, nowMs, this);
       this.#states.set(batch.producerId, state);
       this.#budget.add(state);
     } else {
-      state.usedAtMs = this.#nowMs;
+      state.usedAtMs = nowMs;
       this.#budget.touch(state);
     }
     this.#apply(state, batch);
@@ -137,10 +131,11 @@ export class ProducerStates {
     this.#apply(state, batch);
   }
 
-  /** Producers from a snapshot, in the order of their transactions. */
-  restore(producers: readonly KnownProducer[]): void {
+  /** Producers from a snapshot, but those that have expired by now. */
+  restore(producers: readonly KnownProducer[], nowMs: number): void {
     const inOrder = [...producers].sort((a, b) => a.transactionStart - b.transactionStart);
     for (const each of inOrder) {
+      if (each.transactionStart < 0 && this.#budget.isExpired(each, nowMs)) continue;
       const state = this.#add(each.producerId, each.usedAtMs);
       state.restore(each.epoch, each.lastSequence, each.covered, each.batches);
       if (each.transactionStart >= 0) this.#begin(state, each.transactionStart);
@@ -163,15 +158,6 @@ export class ProducerStates {
   release(): void {
     for (const state of this.#states.values()) this.forget(state);
     this.#openTransactions.clear();
-  }
-
-  /** As far as it has not expired. */
-  #known(producerId: number): ProducerState | undefined {
-    const state = this.#states.get(producerId);
-    if (state === undefined || !this.#budget.isExpired(state, this.#nowMs)) return state;
-    if (this.#openTransactions.has(producerId)) return state;
-    this.forget(state);
-    return undefined;
   }
 
   #add(producerId: number, usedAtMs: number): ProducerState {

@@ -7,7 +7,6 @@ import { ProducerBudget } from '../../storage/producer-budget.ts';
 import { producerImage, readProducerSnapshot } from '../../storage/producer-snapshot.ts';
 import { ProducerStates } from '../../storage/producer-states.ts';
 import { FaultyFileSystem } from '../helpers/faulty-file-system.ts';
-import { TestClock } from '../helpers/store-fixture.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../storage/FORMAT.md'), 'utf8');
 const example = exampleBehind('### producer-state.snapshot');
@@ -22,11 +21,7 @@ const batch = { baseSequence: 42, recordCount: 3, baseOffset: 7, maxTimestampMs:
 function noStates(): ProducerStates {
   // Of the store's counters the budget has the one.
   const counters = { evictedProducers: 0 } as never;
-  return new ProducerStates(
-    't-0',
-    new ProducerBudget({ producersMax: 10, expirationMs: 1000, counters }),
-    new TestClock(),
-  );
+  return new ProducerStates('t-0', new ProducerBudget({ producersMax: 10, expirationMs: 1000, counters }));
 }
 
 async function read(bytes: Buffer) {
@@ -54,7 +49,7 @@ it('the example is read, by us and by any MessagePack library', async () => {
     ],
   });
   const states = noStates();
-  states.restore(snapshot?.producers ?? []);
+  states.restore(snapshot?.producers ?? [], 0);
   expect(producerImage(states, 2, 10).bytes.equals(example)).toBe(true);
   const unpacked = new Unpackr({ int64AsType: 'number' }).unpack(example.subarray(4));
   expect(unpacked).toEqual([

@@ -3,12 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { ProducerBudget } from '../../storage/producer-budget.ts';
 import { ProducerState, SEQUENCE_MAX, sequenceAfter } from '../../storage/producer-state.ts';
 import { ProducerStates } from '../../storage/producer-states.ts';
-import { TestClock } from '../helpers/store-fixture.ts';
 
 const counters = { evictedProducers: 0 };
 // Of the store's counters the budget has the one.
 const budget = new ProducerBudget({ producersMax: 10, expirationMs: 1000, counters: counters as never });
-const owner = new ProducerStates('t-0', budget, new TestClock());
+const owner = new ProducerStates('t-0', budget);
 
 /** A producer of epoch 0 that has written batches of these sizes from `first` on. */
 function producer(first: number, sizes: readonly number[], epoch = 0): ProducerState {

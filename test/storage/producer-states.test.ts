@@ -323,7 +323,7 @@ describe('memory', () => {
     await producers.close();
   });
 
-  it('lets go of who wrote nothing for a day, in maintenance or before', async () => {
+  it('lets go of who wrote nothing for a day, in maintenance and while nothing ran', async () => {
     const producers = await ProducerLog.open({ checkIntervalMs: 0 });
     await producers.tell(1, 0);
     await producers.tell(2, 0, { transactional: true });
@@ -331,12 +331,18 @@ describe('memory', () => {
     await producers.tell(3, 0);
     await producers.reopen();
     producers.clock.advance(DAY_MS / 2);
+    await producers.fixture.store.maintain();
     expect(await producers.tell(1, 9)).toBe(3);
     expect(await producers.tell(3, 1)).toBe(4);
     producers.clock.advance(DAY_MS);
     await producers.fixture.store.maintain();
     expect([...(producers.log.producers?.all ?? [])].map(({ producerId }) => producerId)).toEqual([2]);
     expect(await producers.tell(2, 0, { transactional: true })).toBe('again 1');
+    await producers.tell(3, 70);
+    await producers.close();
+    producers.clock.advance(DAY_MS);
+    await producers.open();
+    expect([...(producers.log.producers?.all ?? [])].map(({ producerId }) => producerId)).toEqual([2]);
     await producers.close();
   });
 });
