@@ -1,7 +1,7 @@
 // Small files, directories and files under recovery are open for a moment each, but thousands of logs open and close at
 // once: every one of them would get its descriptor before the first gives it back. So they take turns.
 import type { FileSystem, OpenFile, OpenMode } from './file-system.ts';
-import { Gate } from './store-parts.ts';
+import { Gate } from './gate.ts';
 
 /** The same file system, with at most so many files open through it; `open` waits for its turn. */
 export function withinDescriptors(fileSystem: FileSystem, max: number): FileSystem {

@@ -1,16 +1,17 @@
 // Removes the index entries of logs that are deleted. Thousands of topics may go at once, and each range that LevelDB is
 // asked to clear is a job for one of libuv's four threads, which appends need too: so one is asked for at a time, and
 // what comes together and has neighbouring log ids goes in one.
+
+import { CoalescedWork } from './coalesced-work.ts';
 import type { IndexDatabase } from './index-database.ts';
 import { clearLogs } from './offset-index.ts';
-import { SharedWork } from './shared-work.ts';
 
 export class IndexRemoval {
-  readonly #removing: SharedWork;
+  readonly #removing: CoalescedWork;
   #waiting: number[] = [];
 
   constructor(database: IndexDatabase) {
-    this.#removing = new SharedWork(async () => {
+    this.#removing = new CoalescedWork(async () => {
       const logIds = this.#waiting.sort((a, b) => a - b);
       this.#waiting = [];
       for (const [first, last] of rangesOf(logIds)) await clearLogs(database, first, last);

@@ -51,5 +51,5 @@ export {
   StateTable,
   type StateTableOptions,
 } from './state-table.ts';
-export type { StoreCounters } from './store-parts.ts';
+export type { StoreCounters } from './store-counters.ts';
 export type { TimestampedOffset } from './time-lookup.ts';

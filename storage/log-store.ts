@@ -10,7 +10,9 @@ import type { Clock, Log, Random } from './environment.ts';
 import { assert, errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
 import { INDEX_DIRECTORY, MANIFEST_FILE, partitionDirectory } from './file-names.ts';
 import { type FileSystem, nodeFileSystem } from './file-system.ts';
+import { Gate, nextTurn } from './gate.ts';
 import { IndexCache } from './index-cache.ts';
+import { dropSegmentOf, withChecksums } from './index-checksums.ts';
 import { type IndexDatabase, openLevelIndex } from './index-database.ts';
 import { IndexRemoval } from './index-removal.ts';
 import {
@@ -30,7 +32,8 @@ import { PartitionLog } from './partition-log.ts';
 import { ProducerBudget } from './producer-budget.ts';
 import { ReadAheadBudget } from './read-ahead.ts';
 import { highestEpochOnDisk, type LogFailure, recoverLog } from './recovery.ts';
-import { Gate, newCounters, nextTurn, type StoreCounters, type StoreParts } from './store-parts.ts';
+import { newCounters, type StoreCounters } from './store-counters.ts';
+import type { StoreParts } from './store-parts.ts';
 import { TailCache } from './tail-cache.ts';
 import { TopicDirectories } from './topic-directories.ts';
 
@@ -96,11 +99,14 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
   const rawFileSystem = options.fileSystem ?? nodeFileSystem;
   const fileSystem = withinDescriptors(rawFileSystem, SMALL_FILES_OPEN_MAX);
   await prepareDirectory(fileSystem, directory);
-  const index =
-    options.index ??
-    (await openLevelIndex(join(directory, INDEX_DIRECTORY), (error) =>
-      log.warn('index.damaged', { directory, error }),
-    ));
+  const onDamage = (error: unknown): void => log.warn('index.damaged', { directory, error });
+  const database = options.index ?? (await openLevelIndex(join(directory, INDEX_DIRECTORY), onDamage));
+  const index = withChecksums(database, (key) => {
+    onDamage(
+      new StorageError('corrupt', `a row of the index does not match its checksum: ${key.toString('hex')}`),
+    );
+    dropSegmentOf(database, key).catch(onDamage);
+  });
   try {
     const pool = new BufferPool(POOL_BYTES_MAX);
     const files = new OpenFiles(rawFileSystem, OPEN_FILES_MAX);

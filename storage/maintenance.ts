@@ -5,8 +5,8 @@
 // First a round of what is quick, in which a log rolls by age and lets go of what it need not keep; then compaction,
 // which may take long, and for which the next round does not wait.
 import type { Clock, Log, Timer } from './environment.ts';
+import { nextTurn } from './gate.ts';
 import { MAINTENANCE_SLICE_MS } from './limits.ts';
-import { nextTurn } from './store-parts.ts';
 
 /** A log as its maintenance sees it. */
 export interface Maintained {

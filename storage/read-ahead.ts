@@ -16,7 +16,7 @@ import {
 } from './limits.ts';
 import type { OpenFiles } from './open-files.ts';
 import type { Segment } from './segment.ts';
-import type { StoreCounters } from './store-parts.ts';
+import type { StoreCounters } from './store-counters.ts';
 
 export interface ReadAheadOptions {
   readonly files: OpenFiles;

@@ -2,6 +2,7 @@
 // this topic, whatever its name. A deleted topic is renamed away in one step and removed at leisure, so that the name
 // is free at once and a crash in between leaves nothing half deleted.
 import { join } from 'node:path';
+import { CoalescedWork } from './coalesced-work.ts';
 import type { Log } from './environment.ts';
 import { assert, errorCodeOf } from './errors.ts';
 import {
@@ -13,11 +14,10 @@ import {
 } from './file-names.ts';
 import type { FileSystem } from './file-system.ts';
 import { FORMAT_VERSION } from './frame.ts';
+import { Gate } from './gate.ts';
 import { RENAMES_MAX } from './limits.ts';
 import { refuseNewer } from './manifest.ts';
-import { SharedWork } from './shared-work.ts';
 import { asFields, makeDirectory, readJsonFile, writeJsonFile } from './small-file.ts';
-import { Gate } from './store-parts.ts';
 
 export class TopicDirectories {
   readonly #fileSystem: FileSystem;
@@ -26,8 +26,8 @@ export class TopicDirectories {
   /** Topics that were looked at or are being made, by id: once for all their partitions. */
   readonly #made = new Map<string, Promise<void>>();
   /** Thousands of topics may come and go at once, and share the flushes of their names. */
-  readonly #topicsSync: SharedWork;
-  readonly #deletedSync: SharedWork;
+  readonly #topicsSync: CoalescedWork;
+  readonly #deletedSync: CoalescedWork;
   /** Renames on their way, few at a time: what else needs libuv's four threads must get through. */
   readonly #renames = new Gate(RENAMES_MAX);
   #removing: Promise<void> = Promise.resolve();
@@ -37,8 +37,10 @@ export class TopicDirectories {
     this.#fileSystem = fileSystem;
     this.#data = dataDirectory;
     this.#log = log;
-    this.#topicsSync = new SharedWork(() => fileSystem.syncDirectory(join(dataDirectory, TOPICS_DIRECTORY)));
-    this.#deletedSync = new SharedWork(() =>
+    this.#topicsSync = new CoalescedWork(() =>
+      fileSystem.syncDirectory(join(dataDirectory, TOPICS_DIRECTORY)),
+    );
+    this.#deletedSync = new CoalescedWork(() =>
       fileSystem.syncDirectory(join(dataDirectory, DELETED_DIRECTORY)),
     );
   }

@@ -10,7 +10,8 @@ import { OpenFiles } from '../../storage/open-files.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
 import { ReadAheadBudget } from '../../storage/read-ahead.ts';
 import { Segment, SegmentList } from '../../storage/segment.ts';
-import type { StoreCounters, StoreParts } from '../../storage/store-parts.ts';
+import type { StoreCounters } from '../../storage/store-counters.ts';
+import type { StoreParts } from '../../storage/store-parts.ts';
 import { PartitionTail, TailCache } from '../../storage/tail-cache.ts';
 import { FaultyFileSystem, seededRandom } from '../helpers/faulty-file-system.ts';
 import {

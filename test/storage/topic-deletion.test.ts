@@ -1,10 +1,10 @@
 // A deleted topic: nothing of it is left, whatever crashes, the one that is made again is another, and thousands that go
 // at once leave the file system to the others.
 import { describe, expect, it } from 'vitest';
+import { CoalescedWork } from '../../storage/coalesced-work.ts';
 import type { FileSystem } from '../../storage/file-system.ts';
 import type { LogStore } from '../../storage/log-store.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
-import { SharedWork } from '../../storage/shared-work.ts';
 import { FaultyFileSystem, seededRandom } from '../helpers/faulty-file-system.ts';
 import {
   append,
@@ -147,10 +147,10 @@ describe('a topic that is deleted', () => {
   });
 });
 
-describe('shared work', () => {
+describe('coalesced work', () => {
   it('is done once for those who ask while it is under way, after their asking', async () => {
     const ends: (() => void)[] = [];
-    const work = new SharedWork(() => new Promise((resolve) => ends.push(resolve)));
+    const work = new CoalescedWork(() => new Promise((resolve) => ends.push(resolve)));
     const first = work.run();
     const later = [work.run(), work.run()];
     expect(ends.length).toBe(1);
@@ -164,7 +164,7 @@ describe('shared work', () => {
 
   it('that fails is tried anew for those behind', async () => {
     let runs = 0;
-    const work = new SharedWork(async () => {
+    const work = new CoalescedWork(async () => {
       await nextTurn();
       if (++runs === 1) throw new Error('the disk');
     });

@@ -1,7 +1,7 @@
 // Work that many ask for at once and that is done once for all of them: who asks while it is under way shares the next
 // run, which begins after everything that was done before the asking.
 
-export class SharedWork {
+export class CoalescedWork {
   readonly #work: () => Promise<void>;
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;

@@ -1,0 +1,37 @@
+// What a store has done since it was opened, in numbers.
+
+export interface StoreCounters {
+  flushes: number;
+  flushedBatches: number;
+  appendedRecords: number;
+  appendedBytes: number;
+  /** Finished bytes that are not on disk yet, of all partitions. */
+  unflushedBytes: number;
+  recoveredBytes: number;
+  /** Logs compacted, records left out, and what was written of those that stay. */
+  compactions: number;
+  compactedRecords: number;
+  compactedBytes: number;
+  cutBytes: number;
+  /** Producers forgotten because there were too many. */
+  evictedProducers: number;
+  /** Blocks read before a sequential reader asked. */
+  readAheads: number;
+}
+
+export function newCounters(): StoreCounters {
+  return {
+    flushes: 0,
+    flushedBatches: 0,
+    appendedRecords: 0,
+    appendedBytes: 0,
+    unflushedBytes: 0,
+    recoveredBytes: 0,
+    compactions: 0,
+    compactedRecords: 0,
+    compactedBytes: 0,
+    cutBytes: 0,
+    evictedProducers: 0,
+    readAheads: 0,
+  };
+}
