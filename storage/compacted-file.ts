@@ -140,6 +140,7 @@ export class CompactedFile {
   async #write(): Promise<void> {
     const { bytes, length } = this.#batches;
     if (length === 0) return;
+    this.#parts.disk.appended(length);
     await this.#parts.files.with(this.path, (file) => file.write(bytes, 0, length, this.#position));
     this.#batches.reset(bytes);
     this.#position += length;

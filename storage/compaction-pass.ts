@@ -8,6 +8,7 @@ import { ClosedSegmentScan } from './closed-segment-scan.ts';
 import { CompactedFile } from './compacted-file.ts';
 import type { CompactedLog } from './compacted-log.ts';
 import { StorageError } from './errors.ts';
+import type { OpenFile } from './file-system.ts';
 import type { KeyOffsetMap } from './key-offset-map.ts';
 import type { Pace } from './pace.ts';
 import type { Segment } from './segment.ts';
@@ -79,7 +80,7 @@ export class CompactionPass {
   /** Offset of the first record that the map had no room for; −1 when it had room for all. */
   #mapSegment(segment: Segment): Promise<number> {
     const { cleanedOffset, map } = this.#options;
-    return this.#parts.files.with(segment.path, async (file) => {
+    return this.#read(segment, async (file) => {
       const batches = new ClosedSegmentScan(segment);
       const { cursor } = batches;
       let records = 0;
@@ -105,11 +106,21 @@ export class CompactionPass {
     });
   }
 
+  /** Whatever comes of a segment that has left the list is nobody's fault. */
+  async #read(segment: Segment, use: (file: OpenFile) => Promise<number>): Promise<number> {
+    try {
+      return await this.#parts.files.with(segment.path, use);
+    } catch (error) {
+      throw segment.gone ? this.#givenUp() : error;
+    }
+  }
+
   /** Writes the first of the segments anew, with as many of the next as one file may hold. Returns how many. */
   async #compactSome(segments: readonly Segment[]): Promise<number> {
     const { log, pace, leftovers } = this.#options;
     const { counters } = this.#parts;
     const first = segments[0]!; // there is one
+    await this.#refuseWithoutRoom(segments);
     const file = new CompactedFile(this.#parts, pace, log.directory, first);
     try {
       await file.create();
@@ -138,10 +149,20 @@ export class CompactionPass {
     return 1;
   }
 
+  /** What is replaced goes when the new file is whole: until then both take room. */
+  async #refuseWithoutRoom(segments: readonly Segment[]): Promise<void> {
+    const { log } = this.#options;
+    const allBytes = segments.reduce((bytes, { byteSize }) => bytes + byteSize, 0);
+    const fileBytes = Math.max(log.config().segmentBytes, segments[0]?.byteSize ?? 0);
+    const neededBytes = Math.min(allBytes, fileBytes);
+    if (await this.#parts.disk.hasRoomFor(neededBytes)) return;
+    throw new StorageError('disk-full', `compacting ${log.name} takes ${neededBytes} bytes for a while`);
+  }
+
   /** Returns how many records were left out, and empty batches with them. */
   #compactSegment(segment: Segment, into: CompactedFile): Promise<number> {
     const { log } = this.#options;
-    return this.#parts.files.with(segment.path, async (file) => {
+    return this.#read(segment, async (file) => {
       const batches = new ClosedSegmentScan(segment);
       const { cursor } = batches;
       let leftOut = 0;

@@ -72,6 +72,13 @@ export class DiskSpace {
     );
   }
 
+  /** Whether so much may be written that nobody waits for: it leaves the reserve alone. Never rejects. */
+  async hasRoomFor(bytes: number): Promise<boolean> {
+    if (this.#reserveBytes === 0) return true;
+    const freeBytes = await this.measure();
+    return freeBytes === undefined || freeBytes - bytes >= this.#reserveBytes;
+  }
+
   /** So many bytes will be written. */
   appended(bytes: number): void {
     if (this.#reserveBytes === 0) return;

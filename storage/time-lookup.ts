@@ -57,7 +57,7 @@ export class TimeLookup {
         const result = await look(all);
         if (result !== 'gone') return result;
       } catch (error) {
-        if (logStart === this.#options.logStartOffset()) throw error;
+        if (logStart === this.#options.logStartOffset() && segments.all === all) throw error;
       }
     }
   }

@@ -230,3 +230,70 @@ describe('compaction', () => {
     expect(await disk.log.offsetForTime(timestampMs + 1, 10)).toBeUndefined();
   });
 });
+
+describe('compaction beside others', () => {
+  it('gives way to deleteRecords, and goes on from the new start', async () => {
+    const disk = new CompactedDisk();
+    await disk.open({ segmentBytes: 1 });
+    for (const batch of ['a=1', 'b=1', 'a=2', 'b=2', 'c=1']) await disk.write(batch);
+    const compacting = disk.compact();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await disk.log.deleteRecords(3)).toBe(3);
+    await compacting;
+    await disk.compact();
+    expect(await disk.left()).toBe('3:b=2 4:c=1');
+    expect(disk.fixture.log.events.filter(({ level }) => level !== 'debug' && level !== 'info')).toEqual([]);
+    await disk.reopen();
+    expect(await disk.left()).toBe('3:b=2 4:c=1');
+  });
+
+  it('ends when its log is closed or deleted, and leaves nothing', async () => {
+    for (const end of ['close', 'delete'] as const) {
+      const disk = new CompactedDisk();
+      await disk.open({ segmentBytes: 1 });
+      for (const batch of ['a=1', 'b=1', 'a=2', 'b=2', 'c=1']) await disk.write(batch);
+      const compacting = disk.compact();
+      await new Promise((resolve) => setImmediate(resolve));
+      const { store } = disk.fixture;
+      await (end === 'close' ? store.closePartition(disk.log) : store.deleteTopic('events', 'incarnation-1'));
+      await compacting;
+      expect(disk.names('.cleaned')).toEqual([]);
+      expect(disk.fixture.log.events.filter(({ level }) => level === 'warn' || level === 'error')).toEqual(
+        [],
+      );
+      await store.close();
+    }
+  });
+
+  it('lets readers go on who were in the middle of what it replaces', async () => {
+    const disk = new CompactedDisk({ tailCacheBytes: 0 });
+    await disk.open({ segmentBytes: 200 });
+    for (let round = 0; round < 40; round++) await disk.write(`a=${round} b=${round}`);
+    const compacting = disk.compact();
+    const seen: string[] = [];
+    let isOver = false;
+    void compacting.then(() => {
+      isOver = true;
+    });
+    while (!isOver) seen.push((await disk.left(0)).split(' ').slice(-2).join(' '));
+    expect(seen.length).toBeGreaterThan(3);
+    expect(new Set(seen)).toEqual(new Set(['78:a=39 79:b=39']));
+    expect(disk.log.failed).toBeUndefined();
+  });
+
+  it('leaves the reserve of the disk alone', async () => {
+    const disk = new CompactedDisk({ diskReserveBytes: 10_000 });
+    disk.files.capacityBytes = 11_500;
+    await disk.open({ segmentBytes: 400 });
+    for (const batch of ['a=1 b=1', 'a=2 c=1', 'a=3', 'a=4', 'a=5']) await disk.write(batch);
+    disk.log.setConfig({ ...disk.log.config, segmentBytes: 100_000 });
+    disk.files.capacityBytes = disk.files.usedBytes + 10_100;
+    await disk.compact();
+    expect(disk.fixture.log.named('compaction.failed').length).toBe(1);
+    expect(await disk.left()).toContain('0:a=1');
+    disk.files.capacityBytes = 1 << 20;
+    disk.fixture.clock.advance(HOUR_MS);
+    await disk.compact();
+    expect(await disk.left()).not.toContain('0:a=1');
+  });
+});
