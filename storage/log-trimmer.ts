@@ -23,11 +23,13 @@ import {
 } from './retention.ts';
 import type { Segment, SegmentList } from './segment.ts';
 import type { SegmentTimes } from './segment-index.ts';
+import type { PartitionTail } from './tail-cache.ts';
 
 export interface TrimmedLog {
   readonly name: string;
   readonly directory: string;
   readonly segments: SegmentList;
+  readonly tail: PartitionTail;
   readonly appender: LogAppender;
   readonly completion: IndexCompletion;
   readonly smallFiles: LogFiles;
@@ -157,6 +159,7 @@ export class LogTrimmer {
     }
     if (covered.length === 0) return;
     segments.replace(covered, []);
+    this.#log.tail.forgetGone();
     const { completion, background } = this.#log;
     const baseOffset = segments.at(0)?.baseOffset ?? this.#startOffset;
     background.add('dropping index entries', completion.forgetBelow(covered, baseOffset));

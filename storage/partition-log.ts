@@ -343,6 +343,7 @@ export class PartitionLog {
       name: this.name,
       directory: this.#directory,
       segments: this.#segments,
+      tail: this.#tail,
       appender: this.#appender,
       completion: this.#completion,
       smallFiles: this.#files,

@@ -161,6 +161,34 @@ test('retention that overtakes it moves it to the log start, and it says so', as
   expect(range.nextOffset).toBe(8);
 });
 
+test('records that are deleted before a follower gets to them are skipped, and it wakes for the next ones', async () => {
+  const { hub } = await openTestHub(temporaryDirectory());
+  const partition = await createPartition(hub, 't');
+  for (const text of ['a', 'b', 'c']) await append(partition, text);
+  const collector = new Collector();
+  const skips: number[][] = [];
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  hub.follow(partition, {
+    fromOffset: 0,
+    maxBytes: 1,
+    onRange: (range) => {
+      collector.add(...textsOf(hub, range));
+      return held;
+    },
+    onSkip: (from, to) => skips.push([from, to]),
+  });
+  await collector.reached(1);
+  expect(await partition.deleteRecords(partition.highWatermark)).toEqual({ logStartOffset: 3 });
+  release();
+  await append(partition, 'd');
+  await collector.reached(2);
+  expect(collector.texts).toEqual(['a', 'd']);
+  expect(skips).toEqual([[1, 3]]);
+});
+
 test('a log that lost its end, which was never flushed, takes it back to where the new records come', async () => {
   const log = new TestLog();
   const { partition } = scriptedPartition(0, 8, [(offset) => ({ ...EMPTY_RANGE, nextOffset: offset + 1 })]);
