@@ -120,8 +120,11 @@ export const PACE_REST_MAX_MS = 100;
 /** Compaction collects this much before it writes. */
 export const COMPACTION_BUFFER_BYTES = 1024 * 1024;
 
-/** Compaction flushes as it goes, so that no flush of an append waits for much of what it wrote. */
-export const COMPACTION_FLUSH_BYTES = 8 * 1024 * 1024;
+/**
+ * Compaction flushes as it goes, so that no flush of an append waits for much of what it wrote: measured on a busy disk,
+ * a flush takes 7 ms with nothing, 14 ms with 1 MiB and 30 ms with 8 MiB to write.
+ */
+export const COMPACTION_FLUSH_BYTES = 1024 * 1024;
 
 /** Rounds whose tombstones wait; when there are more the oldest wait with the next. */
 export const COMPACTION_ROUNDS_MAX = 64;
