@@ -9,13 +9,14 @@ import {
   applyRecord,
   type ConsumerGroup,
   createConsumerGroup,
+  isClassicAgain,
   partitionCountOf,
   subscriptionKey,
   tombstonesOf,
 } from './consumer/consumer-group.ts';
 import { type HeartbeatAnswer, type HeartbeatRequest, heartbeat } from './consumer/heartbeat.ts';
 import { type LeaveRequest, leave, regexesResolved, startSessions, timerFired } from './consumer/members.ts';
-import { downgraded, isToBeDowngraded, upgrade, upgradeProblem } from './consumer/migration.ts';
+import { downgraded, upgrade, upgradeProblem } from './consumer/migration.ts';
 import { encodeConsumerRecord } from './consumer/records.ts';
 import {
   type ConsumerSettings,
@@ -222,7 +223,7 @@ export class ConsumerCoordinator {
 
   #commit(entry: GroupEntry, group: ConsumerGroup, turn: ConsumerTurn, extra?: Extra): Promise<ErrorCode> {
     const more = extra ?? { records: [], undo: [] };
-    if (entry.consumer === group && turn.records.length > 0 && isToBeDowngraded(group))
+    if (entry.consumer === group && turn.records.length > 0 && isClassicAgain(group))
       this.#downgrade(entry, group, turn, more);
     if (entry.consumer === group) this.#setTimers(entry, turn.timers);
     const records = turn.records.map((record) => encodeConsumerRecord(entry.groupId, record));

@@ -258,6 +258,13 @@ function isReconciled(group: ConsumerGroup, memberId: string): boolean {
   return state === 'stable' && epoch === targetEpochOf(group);
 }
 
+/** No member of the consumer protocol is left: the group goes back to the classic one. */
+export function isClassicAgain(group: ConsumerGroup): boolean {
+  if (group.members.size === 0) return false;
+  for (const { classic } of group.members.values()) if (classic === null) return false;
+  return true;
+}
+
 export function sameAssignment(one: Assignment, other: Assignment): boolean {
   if (one === other) return true;
   if (one.size !== other.size) return false;

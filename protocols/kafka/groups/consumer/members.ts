@@ -2,7 +2,13 @@
 // all its records, and the others are assigned what it had.
 
 import { ERROR_CODES, type ErrorCode } from '../../error-codes.ts';
-import { type ConsumerGroup, currentOf, NO_PARTITIONS, STATIC_LEAVE_EPOCH } from './consumer-group.ts';
+import {
+  type ConsumerGroup,
+  currentOf,
+  isClassicAgain,
+  NO_PARTITIONS,
+  STATIC_LEAVE_EPOCH,
+} from './consumer-group.ts';
 import { refreshTarget } from './target-assignment.ts';
 import {
   type ConsumerTimerKind,
@@ -52,7 +58,8 @@ export function removeMembers(group: ConsumerGroup, memberIds: readonly string[]
     forget(group, memberId, turn);
     dropUnusedRegex(group, member?.topicRegex ?? null, turn);
   }
-  refreshTarget(group, true, turn);
+  // A group that goes back keeps its epoch, which its members know as their generation: so they can still commit.
+  if (!isClassicAgain(group)) refreshTarget(group, true, turn);
 }
 
 function forget(group: ConsumerGroup, memberId: string, turn: ConsumerTurn): void {

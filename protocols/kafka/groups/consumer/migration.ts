@@ -82,13 +82,6 @@ function assignedTo(group: ConsumerGroup, memberId: string, bytes: Buffer, topic
   return assigned;
 }
 
-/** Only members of the classic protocol are left. */
-export function isToBeDowngraded(group: ConsumerGroup): boolean {
-  if (group.members.size === 0) return false;
-  for (const { classic } of group.members.values()) if (classic === null) return false;
-  return true;
-}
-
 /** The classic group that the members go on in; it begins a round at once. */
 export function downgraded(group: ConsumerGroup, topics: TopicImage, nowMs: number): GroupRecord {
   const members: RecordedMember[] = [];

@@ -2,7 +2,7 @@
 // members. Topics with as many partitions and the same members are cut alike, so that partition n of one and of the
 // other come to the same member, as joins of two topics need it.
 
-import type { AssignedMember, SubscribedTopic } from './assignors.ts';
+import type { AssignedMember, SubscribedTopic } from './assignor.ts';
 import type { Assignment } from './consumer-group.ts';
 
 export function assignRanges(members: readonly AssignedMember[]): ReadonlyMap<string, Assignment> {

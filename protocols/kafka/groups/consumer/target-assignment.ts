@@ -2,7 +2,8 @@
 // is subscribed to changes: members, their topics, what an expression means, partitions of a topic (KIP-848).
 
 import { createHash } from 'node:crypto';
-import { ASSIGNORS, type AssignedMember, DEFAULT_ASSIGNOR, type SubscribedTopic } from './assignors.ts';
+import type { AssignedMember, SubscribedTopic } from './assignor.ts';
+import { ASSIGNORS, DEFAULT_ASSIGNOR } from './assignors.ts';
 import {
   type ConsumerGroup,
   type ConsumerMember,

@@ -2,7 +2,7 @@
 // as far as that allows. Where all are subscribed to the same, the counts differ by one at most; else partitions
 // are moved from the fullest to the emptiest subscriber of each topic until nothing is gained by it.
 
-import type { AssignedMember, SubscribedTopic } from './assignors.ts';
+import type { AssignedMember, SubscribedTopic } from './assignor.ts';
 import type { Assignment } from './consumer-group.ts';
 
 export function assignUniformly(members: readonly AssignedMember[]): ReadonlyMap<string, Assignment> {

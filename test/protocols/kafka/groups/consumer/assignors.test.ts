@@ -2,11 +2,11 @@
 
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
-import {
-  ASSIGNORS,
-  type AssignedMember,
-  type SubscribedTopic,
-} from '../../../../../protocols/kafka/groups/consumer/assignors.ts';
+import type {
+  AssignedMember,
+  SubscribedTopic,
+} from '../../../../../protocols/kafka/groups/consumer/assignor.ts';
+import { ASSIGNORS } from '../../../../../protocols/kafka/groups/consumer/assignors.ts';
 import {
   type Assignment,
   partitionCountOf,
