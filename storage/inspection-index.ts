@@ -5,6 +5,7 @@ import { assert, errorCodeOf, storageErrorOf } from './errors.ts';
 import { INDEX_DIRECTORY } from './file-names.ts';
 import type { FileSystem } from './file-system.ts';
 import { readInt64, viewOf } from './frame.ts';
+import { withChecksums } from './index-checksums.ts';
 import { type IndexDatabase, type IndexRow, openExistingLevelIndex } from './index-database.ts';
 import type { Findings, InspectionTotals } from './inspection-findings.ts';
 import type { CheckedBatch, CheckedSegment, SegmentFindings } from './inspection-segment.ts';
@@ -216,5 +217,6 @@ export async function openInspectedIndex(
     if (errorCodeOf(error) === 'ENOENT') return undefined;
     throw storageErrorOf(error, `reading ${directory}`);
   }
-  return openExistingLevelIndex(directory);
+  // Rows that are damaged read as empty ones, which are no entries: that is told by whoever checks them.
+  return withChecksums(await openExistingLevelIndex(directory), () => {});
 }

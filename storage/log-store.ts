@@ -12,8 +12,8 @@ import { INDEX_DIRECTORY, MANIFEST_FILE, partitionDirectory } from './file-names
 import { type FileSystem, nodeFileSystem } from './file-system.ts';
 import { Gate, nextTurn } from './gate.ts';
 import { IndexCache } from './index-cache.ts';
-import { dropSegmentOf, withChecksums } from './index-checksums.ts';
-import { type IndexDatabase, openLevelIndex } from './index-database.ts';
+import { openCheckedIndex } from './index-checksums.ts';
+import type { IndexDatabase } from './index-database.ts';
 import { IndexRemoval } from './index-removal.ts';
 import {
   INDEX_CACHE_BYTES_MAX,
@@ -99,14 +99,7 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
   const rawFileSystem = options.fileSystem ?? nodeFileSystem;
   const fileSystem = withinDescriptors(rawFileSystem, SMALL_FILES_OPEN_MAX);
   await prepareDirectory(fileSystem, directory);
-  const onDamage = (error: unknown): void => log.warn('index.damaged', { directory, error });
-  const database = options.index ?? (await openLevelIndex(join(directory, INDEX_DIRECTORY), onDamage));
-  const index = withChecksums(database, (key) => {
-    onDamage(
-      new StorageError('corrupt', `a row of the index does not match its checksum: ${key.toString('hex')}`),
-    );
-    dropSegmentOf(database, key).catch(onDamage);
-  });
+  const index = options.index ?? (await openCheckedIndex(join(directory, INDEX_DIRECTORY), log));
   try {
     const pool = new BufferPool(POOL_BYTES_MAX);
     const files = new OpenFiles(rawFileSystem, OPEN_FILES_MAX);

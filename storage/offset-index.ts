@@ -17,9 +17,10 @@ import {
   type SegmentTimes,
 } from './segment-index.ts';
 
-export const SPACE_OFFSETS = 1;
-export const SPACE_TIMES = 2;
-export const SPACE_SUMMARIES = 3;
+/** Key spaces 1 to 3 had rows without checksums. */
+export const SPACE_OFFSETS = 4;
+export const SPACE_TIMES = 5;
+export const SPACE_SUMMARIES = 6;
 const KEY_BYTES = 1 + 4 + 8 + 8;
 /** Rows of 32 bytes are from a version that did not know the last append: they are made anew. */
 const SUMMARY_BYTES = 8 + 8 + 8 + 8 + 8;

@@ -64,6 +64,9 @@ export async function recoverLog(
 ): Promise<RecoveredLog> {
   const { fileSystem, log } = parts;
   const manifest = names.includes(MANIFEST_FILE) ? await readManifest(fileSystem, directory) : undefined;
+  if (manifest === undefined && names.includes(MANIFEST_FILE)) {
+    log.warn('log.manifest-damaged', { directory, lost: 'where the log started, if that was moved' });
+  }
   const checkpoint = names.includes(CHECKPOINT_FILE)
     ? await readCheckpoint(fileSystem, directory)
     : undefined;

@@ -1,7 +1,10 @@
-// Small JSON files beside a log: replaced whole, so that a reader finds the old one or the new one.
+// Small JSON files beside a log: replaced whole, so that a reader finds the old one or the new one. The last field of an
+// object is a checksum of what goes before it: a digit that has changed on the disk would move a log's start or its end.
 import { dirname } from 'node:path';
+import { crc32c } from './crc32c.ts';
 import { errorCodeOf } from './errors.ts';
 import type { FileSystem, OpenFile } from './file-system.ts';
+import { viewOf } from './frame.ts';
 
 /** Enough for nearly all of them … */
 const SMALL_FILE_BYTES = 4 * 1024;
@@ -21,7 +24,35 @@ export function writeJsonFile(
   value: unknown,
   durability: Durability = 'durable',
 ): Promise<void> {
-  return writeWholeFile(fileSystem, path, Buffer.from(`${JSON.stringify(value)}\n`), durability);
+  return writeWholeFile(fileSystem, path, Buffer.from(jsonFileOf(value)), durability);
+}
+
+/** The text of such a file. */
+export function jsonFileOf(value: unknown): string {
+  const text = JSON.stringify(value);
+  return asFields(value) === undefined ? `${text}\n` : withChecksum(text.slice(0, -1));
+}
+
+/** @param head of the text, up to the end of the last field */
+function withChecksum(head: string): string {
+  const bytes = Buffer.from(head);
+  const checksum = crc32c(bytes, viewOf(bytes), 0, bytes.length, 0);
+  return `${head},"checksum":"${checksum.toString(16).padStart(8, '0')}"}\n`;
+}
+
+const CHECKSUM_FIELD = ',"checksum":"00000000"}\n';
+/** A field of which more has changed is none: files of the first version have no checksum. */
+const CHECKSUM_FIELD_ERRORS_MAX = 8;
+
+/** Whether the text has a checksum, whole or damaged, that is not the right one. */
+function isDamaged(text: string): boolean {
+  const head = text.slice(0, -CHECKSUM_FIELD.length);
+  const field = text.slice(-CHECKSUM_FIELD.length);
+  let errors = 0;
+  for (const [at, character] of [...CHECKSUM_FIELD].entries()) {
+    if (character !== '0' && field[at] !== character) errors++;
+  }
+  return errors <= CHECKSUM_FIELD_ERRORS_MAX && withChecksum(head) !== text;
 }
 
 /** The same with bytes. */
@@ -44,7 +75,7 @@ export async function writeWholeFile(
   if (durability === 'durable') await fileSystem.syncDirectory(dirname(path));
 }
 
-/** The parsed file; undefined when it is missing, `unreadable` when it is not JSON. */
+/** The parsed file; undefined when it is missing, `unreadable` when it is not JSON or its checksum is wrong. */
 export async function readJsonFile(fileSystem: FileSystem, path: string): Promise<unknown> {
   let file: OpenFile;
   try {
@@ -55,7 +86,8 @@ export async function readJsonFile(fileSystem: FileSystem, path: string): Promis
   }
   try {
     const bytes = await readWhole(file);
-    return bytes === undefined ? UNREADABLE : JSON.parse(bytes.toString('utf8'));
+    const text = bytes?.toString('utf8');
+    return text === undefined || isDamaged(text) ? UNREADABLE : JSON.parse(text);
   } catch (error) {
     if (error instanceof SyntaxError) return UNREADABLE;
     throw error;

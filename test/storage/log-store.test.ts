@@ -41,6 +41,7 @@ describe('the data directory', () => {
         nodeId: 1,
         diskId: 'uuid-2',
         cleanStop: true,
+        checksum: expect.stringMatching(/^[0-9a-f]{8}$/),
       });
       const second = await openStore({ directory });
       expect(second.store.identity).toEqual({ ...first.store.identity, previousStopWasClean: true });
