@@ -24,8 +24,8 @@ export interface CompactedLog {
   isClosed(segment: Segment): boolean;
   /** Base offset of a producer's newest batch; −1 when nothing is known of it. */
   newestBaseOffsetOf(producerId: number): number;
-  /** Batches of the newest file are about to move: no checkpoint may tell of positions in it. Durable when it resolves. */
-  newestMoves(segmentBase: number): Promise<void>;
+  /** Batches move within the files of these segments: no checkpoint may tell of positions there. Durable when it resolves. */
+  batchesMove(segmentBases: readonly number[], newestBase: number): Promise<void>;
   /** Runs what changes the list of segments together with the files under it, alone. */
   exclusively<Result>(change: () => Promise<Result>): Promise<Result>;
 }

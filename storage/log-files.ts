@@ -3,7 +3,13 @@
 // is only read, or not used at all, costs nothing to close.
 import type { BackgroundWork } from './background-work.ts';
 import { epochStarts, writeLeaderEpochs } from './leader-epochs.ts';
-import { type Manifest, type RecoveryCheckpoint, writeCheckpoint, writeManifest } from './manifest.ts';
+import {
+  type Manifest,
+  type RecoveryCheckpoint,
+  readCheckpoint,
+  writeCheckpoint,
+  writeManifest,
+} from './manifest.ts';
 import { type ProducerImage, writeProducerSnapshot } from './producer-snapshot.ts';
 import type { RecoveredLog } from './recovery.ts';
 import type { SegmentList } from './segment.ts';
@@ -127,16 +133,26 @@ export class LogFiles {
   }
 
   /**
-   * Batches of the newest file are about to move within it: from now on a checkpoint tells nothing of positions in it.
-   * Durable when it resolves.
+   * Batches of these segments are about to move within their files. A checkpoint that names one of them makes way for one
+   * of the newest file that tells nothing of positions. Durable when it resolves.
    */
-  async batchesMove(segmentBase: number): Promise<void> {
+  async batchesMove(segmentBases: readonly number[], newestBase: number): Promise<void> {
     while (this.#checkpointing) await this.#checkpointWriting;
-    this.#checkpointAtEnd = false;
-    const checkpoint = { segmentBase, bytePosition: 0, logEndOffset: segmentBase };
-    const content = { ...checkpoint, producers: this.#now.producers() !== undefined };
+    if (this.#waiting !== undefined && segmentBases.includes(this.#waiting.checkpoint.segmentBase)) {
+      this.#waiting = undefined;
+      this.#checkpointDue = true;
+    }
+    await this.#whileCheckpointing(this.#forgetPositions(segmentBases, newestBase));
+  }
+
+  async #forgetPositions(segmentBases: readonly number[], newestBase: number): Promise<void> {
     const { fileSystem } = this.#parts;
-    await this.#whileCheckpointing(writeCheckpoint(fileSystem, this.#directory, content, 'durable'));
+    const known = await readCheckpoint(fileSystem, this.#directory);
+    if (known === undefined || !segmentBases.includes(known.segmentBase)) return;
+    this.#checkpointAtEnd = false;
+    const checkpoint = { segmentBase: newestBase, bytePosition: 0, logEndOffset: newestBase };
+    const content = { ...checkpoint, producers: this.#now.producers() !== undefined };
+    await writeCheckpoint(fileSystem, this.#directory, content, 'durable');
   }
 
   /** The log is deleted: what waits for its turn to be written is not. */

@@ -298,7 +298,7 @@ export class PartitionLog {
       stableOffset: () => Math.min(this.#highWatermark, this.flushedOffset, this.firstUnstableOffset),
       isClosed: (segment) => this.#appender.isClosed(segment),
       newestBaseOffsetOf: (producerId) => this.#appender.producers?.newestBaseOffsetOf(producerId) ?? -1,
-      newestMoves: (segmentBase) => this.#files.batchesMove(segmentBase),
+      batchesMove: (segmentBases, newestBase) => this.#files.batchesMove(segmentBases, newestBase),
       exclusively: (change) => this.#trimmer.exclusively(change),
     };
     return this.#compacted;

@@ -2,7 +2,7 @@
 // the rules for all files: a segment ends where the name of the next one says that it begins.
 //
 //   1  <first>.log.cleaned is whole and on disk         an opening removes it
-//   …  if one of them is the newest, a checkpoint says so that tells nothing of positions in it
+//   …  a checkpoint that tells of positions in one of the others is replaced, durably
 //   2  it is in the list, the others are `gone`         who reads one of them starts over
 //   3  renamed over the first of the others, durably    it counts up to where the second begins, which is still there
 //   4  the others removed, one after the other          … up to where the next one left begins
@@ -31,7 +31,7 @@ export async function replaceSegments(
 ): Promise<boolean> {
   const isDone = await log.exclusively(async () => {
     if (!log.isWritable() || replaced.some((segment) => segment.gone)) return false;
-    if (!hasSuccessorOnDisk(log, next.endOffset)) await log.newestMoves(replaced.at(-1)!.baseOffset); // not empty
+    await forgetPositions(log, replaced);
     await renameOverFirst(parts, log, replaced, next);
     return true;
   });
@@ -62,9 +62,11 @@ export async function removeLeftovers(
   }
 }
 
-/** Recovery scans the newest file, from where a checkpoint that names it says. */
-function hasSuccessorOnDisk({ segments }: CompactedLog, endOffset: number): boolean {
-  return segments.all.some(({ baseOffset, flushedBytes }) => baseOffset >= endOffset && flushedBytes > 0);
+/** Recovery scans the newest file from where a checkpoint says, and looks into others for producers. */
+async function forgetPositions(log: CompactedLog, replaced: readonly Segment[]): Promise<void> {
+  const bases = replaced.map(({ baseOffset }) => baseOffset);
+  const newest = log.segments.all.findLast(({ flushedBytes }) => flushedBytes > 0);
+  await log.batchesMove(bases, newest?.baseOffset ?? bases[0] ?? 0);
 }
 
 async function renameOverFirst(

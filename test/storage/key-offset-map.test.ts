@@ -1,3 +1,4 @@
+// The map from key to latest offset against a map, its bound, and the hash under it against published vectors.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KeyHash } from '../../storage/key-hash.ts';
