@@ -51,6 +51,9 @@ export class LogAppender {
   /** The writer has an open shared batch. */
   #sharing = false;
   #filling = false;
+  /** When the group began that is open now. */
+  #nowMs = 0;
+  #monotonicMs = 0;
 
   constructor(parts: StoreParts, options: LogAppenderOptions) {
     this.#parts = parts;
@@ -242,7 +245,13 @@ export class LogAppender {
   #accept(writer: BatchWriter): CommitGroup {
     const { byteLength, baseOffset, recordCount } = writer;
     const { clock } = this.#parts;
-    const monotonicMs = clock.monotonic();
+    const group = this.#options.committer.join();
+    if (group.batches === 0) {
+      // Looked at once for a group: its batches come in one tick, or while one flush is under way.
+      this.#nowMs = clock.now();
+      this.#monotonicMs = clock.monotonic();
+    }
+    const monotonicMs = this.#monotonicMs;
     let segment = this.#active;
     if (segment === undefined || this.#isFull(segment, byteLength, monotonicMs)) {
       segment = this.#roll(baseOffset);
@@ -259,7 +268,7 @@ export class LogAppender {
     }
     const index = segment.index!; // an active segment has its entries in memory
     index.note(baseOffset, segment.byteSize, writer.firstTimestampMs, writer.maxTimestampMs);
-    index.appendedAtMs = clock.now();
+    index.appendedAtMs = this.#nowMs;
     segment.byteSize += byteLength;
     segment.endOffset = baseOffset + recordCount;
     chunk.filled += byteLength;
@@ -272,7 +281,6 @@ export class LogAppender {
     counters.appendedBytes += byteLength;
     this.#parts.disk.appended(byteLength);
     counters.appendedRecords += recordCount;
-    const group = this.#options.committer.join();
     group.batches++;
     group.records += recordCount;
     group.endOffset = segment.endOffset;
