@@ -112,6 +112,26 @@ describe('a compaction that a crash interrupts', () => {
   });
 });
 
+describe('the checkpoint of recovery', () => {
+  it('names no file that was compacted, though a newer one is there', async () => {
+    const disk = new CompactedDisk({ checkpointBytes: 1 });
+    await disk.open({ segmentBytes: 1 << 20 });
+    for (const batch of ['a=1', 'a=2', 'a=3']) await disk.write(batch);
+    await disk.settle();
+    disk.files.crash('everything', seededRandom(1));
+    const reopened = new CompactedDisk({ checkpointBytes: 1 << 20 }, disk);
+    await reopened.open();
+    await reopened.write('b=1');
+    expect(reopened.checkpoint()).toMatchObject({ segmentBase: 0 });
+    await reopened.compact();
+    expect(await reopened.batches()).toBe('2-2×1 3-3×1');
+    expect(reopened.checkpoint()).toMatchObject({ segmentBase: 3, bytePosition: 0, logEndOffset: 3 });
+    reopened.files.crash('nothing', seededRandom(1));
+    await reopened.open();
+    expect(await reopened.left()).toBe('2:a=3 3:b=1');
+  });
+});
+
 /** Renames and removals of segments, and flushes of directories, as they come. */
 function namesChanged(disk: CompactedDisk): string[] {
   const changes: string[] = [];

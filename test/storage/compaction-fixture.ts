@@ -30,17 +30,21 @@ export const COMPACTS: Partial<LogConfig> = {
 
 /** A disk on which one log is opened again and again. */
 export class CompactedDisk {
-  readonly files = new FaultyFileSystem(['/']);
-  readonly index = new MemoryIndex();
+  readonly files: FaultyFileSystem;
+  readonly index: MemoryIndex;
   readonly #options: Partial<LogStoreOptions>;
-  #epoch = 0;
+  #epoch: number;
   /** What the store works on now. */
   process!: FileSystem;
   fixture!: StoreFixture;
   log!: PartitionLog;
 
-  constructor(options: Partial<LogStoreOptions> = {}) {
+  /** @param disk one that a store with other options wrote to */
+  constructor(options: Partial<LogStoreOptions> = {}, disk?: CompactedDisk) {
     this.#options = options;
+    this.files = disk?.files ?? new FaultyFileSystem(['/']);
+    this.index = disk?.index ?? new MemoryIndex();
+    this.#epoch = disk?.log.leaderEpoch ?? 0;
   }
 
   async open(config: Partial<LogConfig> = {}): Promise<PartitionLog> {
@@ -102,6 +106,11 @@ export class CompactedDisk {
       offset = range.nextOffset;
     }
     return found.join(' ');
+  }
+
+  /** What recovery would begin with. */
+  checkpoint(): unknown {
+    return JSON.parse(this.files.bytesOf(`${LOG_DIRECTORY}/recovery-checkpoint.json`).toString());
   }
 
   /** Names in the log's directory that end so. */
