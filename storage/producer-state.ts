@@ -3,7 +3,6 @@
 // epoch; a batch says the number of its first record, and the numbers go on at 0 behind 2^31 − 1.
 //
 // Memory per producer: one object and one array of 20 numbers, some 400 bytes.
-import type { ProducerStates } from './producer-states.ts';
 
 /** Largest sequence number; 0 follows. */
 export const SEQUENCE_MAX = 2 ** 31 - 1;
@@ -40,6 +39,12 @@ export interface SequencedBatch extends StoredBatch {
   readonly baseSequence: number;
 }
 
+/** What remembers a producer: a log. */
+export interface ProducerOwner {
+  /** Only for one without an open transaction. */
+  forget(state: ProducerState): void;
+}
+
 export class ProducerState {
   readonly producerId: number;
   /** Of its last batch; −1 before the first. */
@@ -47,7 +52,7 @@ export class ProducerState {
   /** Wall clock of its last batch. */
   usedAtMs: number;
   /** Its log, and its neighbours among all producers of the store by last use: see producer-budget.ts. */
-  readonly owner: ProducerStates;
+  readonly owner: ProducerOwner;
   older: ProducerState | undefined = undefined;
   newer: ProducerState | undefined = undefined;
 
@@ -61,7 +66,7 @@ export class ProducerState {
   /** Where the next batch goes. */
   #nextSlot = 0;
 
-  constructor(producerId: number, usedAtMs: number, owner: ProducerStates) {
+  constructor(producerId: number, usedAtMs: number, owner: ProducerOwner) {
     this.producerId = producerId;
     this.usedAtMs = usedAtMs;
     this.owner = owner;

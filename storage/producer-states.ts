@@ -3,7 +3,13 @@
 import type { BatchOptions } from './batch-writer.ts';
 import { assert, StorageError } from './errors.ts';
 import type { ProducerBudget } from './producer-budget.ts';
-import { ProducerState, SEQUENCE_MAX, type SequencedBatch, type StoredBatch } from './producer-state.ts';
+import {
+  type ProducerOwner,
+  ProducerState,
+  SEQUENCE_MAX,
+  type SequencedBatch,
+  type StoredBatch,
+} from './producer-state.ts';
 
 /** What the log says of a batch with a producer, without its records. */
 export interface ProducerBatch extends SequencedBatch {
@@ -33,7 +39,7 @@ interface EndedTransaction {
   readonly controlOffset: number;
 }
 
-export class ProducerStates {
+export class ProducerStates implements ProducerOwner {
   readonly #name: string;
   readonly #budget: ProducerBudget;
   readonly #states = new Map<number, ProducerState>();
@@ -148,7 +154,6 @@ export class ProducerStates {
     this.#endedTransactions = this.#endedTransactions.filter(({ controlOffset }) => controlOffset >= offset);
   }
 
-  /** Called by the budget, for one that has no open transaction. */
   forget(state: ProducerState): void {
     this.#states.delete(state.producerId);
     this.#budget.remove(state, this.#openTransactions.has(state.producerId));
