@@ -8,6 +8,7 @@ import { BatchCursor } from '../../storage/batch-cursor.ts';
 import { DEFAULT_LOG_CONFIG, type LogStore, openLogStore, type PartitionLog } from '../../storage/index.ts';
 
 const SECONDS = 2;
+const TURNS = 10;
 const directory = await mkdtemp(join(process.argv[2] ?? tmpdir(), 'polylog-bench-'));
 const silent = { debug: () => {}, info: () => {}, warn: console.warn, error: console.error };
 const clock = {
@@ -52,22 +53,31 @@ function appendBatch(log: PartitionLog, records: number): Promise<unknown> {
   }).flushed;
 }
 
-/** Appends for a while from so many appenders, each waiting for its own. */
+/** Appends for a while from so many appenders, each waiting for its own. Returns the seconds. */
+async function appendFor(
+  log: PartitionLog,
+  count: number,
+  records: number,
+  seconds: number,
+): Promise<number> {
+  const started = performance.now();
+  const until = started + seconds * 1000;
+  await Promise.all(
+    Array.from({ length: count }, async () => {
+      while (performance.now() < until) await appendBatch(log, records);
+    }),
+  );
+  return (performance.now() - started) / 1000;
+}
+
 async function appenders(
   store: LogStore,
   log: PartitionLog,
   count: number,
   records: number,
 ): Promise<number> {
-  const started = performance.now();
   const before = { ...store.counters };
-  const until = started + SECONDS * 1000;
-  await Promise.all(
-    Array.from({ length: count }, async () => {
-      while (performance.now() < until) await appendBatch(log, records);
-    }),
-  );
-  const seconds = (performance.now() - started) / 1000;
+  const seconds = await appendFor(log, count, records, SECONDS);
   const batches = store.counters.flushedBatches - before.flushedBatches;
   const flushes = store.counters.flushes - before.flushes;
   const bytes = store.counters.appendedBytes - before.appendedBytes;
@@ -80,21 +90,34 @@ async function appenders(
   return batches / seconds;
 }
 
-/** What plain sequential writes reach when flushed after so many bytes. */
-async function plainWrites(bytesPerFlush: number): Promise<void> {
+/**
+ * Appends of batches of 100 records against plain sequential writes that are flushed after as many bytes. They take
+ * turns of a fraction of a second: a disk is not the same from one second to the next.
+ */
+async function againstPlainWrites(store: LogStore, log: PartitionLog, count: number): Promise<void> {
   const file = await open(join(directory, 'plain'), 'w');
-  const bytes = Buffer.alloc(bytesPerFlush, 'x');
-  const started = performance.now();
-  let position = 0;
-  while (performance.now() < started + SECONDS * 1000) {
-    await file.write(bytes, 0, bytes.length, position);
-    await file.datasync();
-    position += bytes.length;
+  const ofAppends = { bytes: 0, seconds: 0 };
+  const ofWrites = { bytes: 0, seconds: 0 };
+  for (let turn = 0; turn < TURNS; turn++) {
+    const before = { ...store.counters };
+    ofAppends.seconds += await appendFor(log, count, 100, SECONDS / TURNS);
+    const bytes = store.counters.appendedBytes - before.appendedBytes;
+    ofAppends.bytes += bytes;
+    const block = Buffer.alloc(Math.round(bytes / (store.counters.flushes - before.flushes)), 'x');
+    const started = performance.now();
+    while (performance.now() < started + (SECONDS * 1000) / TURNS) {
+      await file.write(block, 0, block.length, ofWrites.bytes);
+      await file.datasync();
+      ofWrites.bytes += block.length;
+    }
+    ofWrites.seconds += (performance.now() - started) / 1000;
   }
-  const seconds = (performance.now() - started) / 1000;
   await file.close();
+  const appended = ofAppends.bytes / ofAppends.seconds / 1e6;
+  const written = ofWrites.bytes / ofWrites.seconds / 1e6;
   console.log(
-    `plain writes of ${bytesPerFlush} bytes, flushed: ${(position / seconds / 1e6).toFixed(1)} MB/s`,
+    `${String(count).padStart(4)} appenders × 100 records in turns with plain writes, flushed as often: ` +
+      `${appended.toFixed(1)} MB/s and ${written.toFixed(1)} MB/s, ${((100 * appended) / written).toFixed(0)} %`,
   );
 }
 
@@ -140,8 +163,8 @@ try {
   console.log(`64 appenders reach ${(many / one).toFixed(1)} times what one does`);
   await appenders(store, log, 16, 100);
   await appenders(store, log, 256, 100);
-  await plainWrites(14_000 * 16);
-  await plainWrites(14_000 * 256);
+  await againstPlainWrites(store, log, 16);
+  await againstPlainWrites(store, log, 256);
   await plainReads();
   await scan(log, 0, 'read from files');
   await scan(log, Math.max(0, log.flushedOffset - 100_000), 'read the last 100,000 records from memory');
