@@ -159,10 +159,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 const SEGMENT_BYTES = 800;
-const SEGMENT_MS = 6 * HOUR_MS;
+const SEGMENT_MS = 3 * HOUR_MS;
 
 describe('retention against a clock', () => {
-  it('keeps and lets go of what the model does', async () => {
+  it('keeps and lets go of what the model does', { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
         const files = new FaultyFileSystem(['/']);
@@ -174,7 +174,11 @@ describe('retention against a clock', () => {
           clock,
           checkIntervalMs: 0,
         });
-        let config = logConfig({ segmentBytes: SEGMENT_BYTES, segmentMs: SEGMENT_MS });
+        let config = logConfig({
+          segmentBytes: SEGMENT_BYTES,
+          segmentMs: SEGMENT_MS,
+          retentionMs: 5 * HOUR_MS,
+        });
         const log = await store.openPartition({ ...PARTITION, config });
         log.onCommitted = (offset) => log.setHighWatermark(offset);
         let model: ModelSegment[] = [];

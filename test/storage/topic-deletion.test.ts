@@ -66,7 +66,9 @@ describe('a topic that is deleted', () => {
     expect(machine.paths.filter((path) => path.startsWith('/data/deleted/'))).toEqual([]);
   });
 
-  it('goes on going after a crash at any point, and takes no other incarnation with it', async () => {
+  it('goes on going after a crash at any point, and takes no other incarnation with it', {
+    timeout: 120_000,
+  }, async () => {
     for (let seed = 0; seed < 100; seed++) {
       const random = seededRandom(seed);
       const machine = new Machine();
