@@ -168,7 +168,7 @@ describe('any compacted log', () => {
           expect(next).toBe(expected.length);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 60 },
     ));
 
   it('gives by time what a linear scan gives, and the largest time of all', () =>
@@ -181,7 +181,7 @@ describe('any compacted log', () => {
         expect((await log.offsetOfMaxTimestamp(log.logEndOffset))?.offset).toBe(offsets.at(-1));
         expect(log.failed).toBeUndefined();
       }),
-      { numRuns: 100 },
+      { numRuns: 40 },
     ));
 });
 
