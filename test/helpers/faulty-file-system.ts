@@ -46,6 +46,8 @@ type FaultKind =
   | { readonly kind: 'unlink-fails' }
   | { readonly kind: 'directory-sync-fails' };
 
+export type FileSystemImage = ReadonlyMap<string, Buffer | undefined>;
+
 /** `process()` is what a store is given. */
 export class FaultyFileSystem {
   readonly #root = new Inode(true);
@@ -137,6 +139,23 @@ export class FaultyFileSystem {
     inode.content = new Content(Buffer.from(bytes));
     inode.durable = new Content(Buffer.from(bytes));
     inode.changes = [];
+  }
+
+  /** Everything that is there, to start others from; undefined stands for a directory. */
+  image(): FileSystemImage {
+    const image = new Map<string, Buffer | undefined>();
+    for (const path of this.paths()) {
+      const inode = this.#get(path);
+      image.set(path, inode.isDirectory ? undefined : Buffer.from(inode.content.bytes));
+    }
+    return image;
+  }
+
+  static of(image: FileSystemImage): FaultyFileSystem {
+    const directories = [...image].filter(([, bytes]) => bytes === undefined).map(([path]) => path);
+    const files = new FaultyFileSystem(directories);
+    for (const [path, bytes] of image) if (bytes !== undefined) files.overwrite(path, bytes);
+    return files;
   }
 
   /** All paths, in order. */
