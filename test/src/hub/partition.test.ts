@@ -178,6 +178,22 @@ test('a failed flush is a refusal for everyone it was for, and the records stay 
   expect(hub.faults()).toEqual([expect.stringContaining('partition t-0 takes no appends')]);
 });
 
+test('with flush.messages above 1 all are acknowledged, and records seen, when they are written', async () => {
+  const faulty = new FaultyFileSystem();
+  const { hub, store } = await openTestHub(temporaryDirectory(), {
+    fileSystem: faulty.fileSystem,
+    topics: { config: { 'flush.messages': '1000000', 'flush.ms': '3600000' } },
+  });
+  const partition = await createPartition(hub, 't');
+  faulty.failFlushes = true;
+  expect(await append(partition, 'a')).toMatchObject({ baseOffset: 0 });
+  const published = await hub.publish(partition, (writer) => writeText(writer, 'b'));
+  expect(published.refused).toBeUndefined();
+  expect(await readTexts(hub, partition)).toEqual(['a', 'b']);
+  expect([store.counters.flushes, partition.highWatermark]).toEqual([0, 2]);
+  faulty.failFlushes = false;
+});
+
 test("the logs of the hub's own topics take no appends from front ends", async () => {
   const { hub } = await openTestHub(temporaryDirectory());
   await hub.stateTable({ topic: '__consumer_offsets', apply: () => undefined });
