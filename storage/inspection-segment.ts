@@ -100,6 +100,8 @@ class SegmentCheck {
   #maxTimestampMs: number | undefined;
   #isDamaged = false;
   #hasThinnedBatches = false;
+  /** The log ends here, whatever follows. */
+  #isTorn = false;
   /** Right behind damage nobody knows which offset comes next. */
   #isBehindDamage = false;
 
@@ -119,6 +121,7 @@ class SegmentCheck {
   async run(fileSystem: FileSystem): Promise<SegmentFindings> {
     const { path, byteSize } = this.#segment;
     for await (const part of inspectBatches(fileSystem, path, byteSize)) {
+      if (this.#isTorn) break;
       if (part.kind === 'damage') this.#damage(part);
       else this.#batch(part);
     }
@@ -140,12 +143,11 @@ class SegmentCheck {
     const place = { path: this.#segment.path, position, offset: this.#endOffset };
     if (verdict === 'newer') {
       this.#findings.error('format', place, DAMAGE.newer);
-    } else if (isNewest && endsFile && this.#endOffset >= provenOffset) {
-      this.#findings.warning(
-        'torn-end',
-        place,
-        `${byteLength} bytes of a batch that was not written to its end; the next opening cuts them`,
-      );
+    } else if (isNewest && this.#endOffset >= provenOffset) {
+      // A disk may have written what follows before: then all of it goes, and nobody was promised it.
+      this.#isTorn = true;
+      const torn = 'a batch that was not written to its end: the next opening cuts from here on';
+      this.#findings.warning('torn-end', place, `${torn}, ${this.#segment.byteSize - position} bytes`);
       return;
     } else {
       const behind = endsFile ? 'nothing behind can be read' : 'then a good batch follows';

@@ -70,11 +70,9 @@ export function checkManifest(
     findings.error('records-missing', { path, offset: end }, lost);
   }
   if (endOffset !== undefined && logStartOffset > endOffset) {
-    findings.error(
-      'small-file',
-      { path, offset: logStartOffset },
-      `the log starts at ${logStartOffset}, behind its end ${endOffset}`,
-    );
+    // Records that were deleted before they were on disk. All that is left goes with the next opening.
+    const beyond = `the log starts at ${logStartOffset}, and its last batch ends at ${endOffset}`;
+    findings.warning('small-file', { path, offset: logStartOffset }, beyond);
   }
   const first = segments[0];
   if (first !== undefined && first.baseOffset > logStartOffset) {
@@ -87,22 +85,20 @@ export function checkCheckpoint(
   directory: string,
   { segmentBase, bytePosition, logEndOffset }: RecoveryCheckpoint,
   { segments, endOffset, checkpointOffset, newestIsDamaged }: LogBounds,
+  logStartOffset: number,
   findings: Findings,
 ): void {
   const path = join(directory, CHECKPOINT_FILE);
   const newest = segments.at(-1);
   if (newest === undefined || endOffset === undefined) return;
-  if (logEndOffset > endOffset) {
+  if (logEndOffset > Math.max(endOffset, logStartOffset)) {
     const lost = `the checkpoint says that all below ${logEndOffset} was on disk, and the log ends at ${endOffset}`;
     findings.error('records-missing', { path, offset: endOffset }, lost);
     return;
   }
-  // Compaction may have merged it into the one before.
-  if (segmentBase > endOffset) {
-    findings.error('small-file', { path, offset: segmentBase }, `there is no segment ${segmentBase}`);
-  }
-  // Of an older segment nothing can be said: it may have been compacted since.
-  if (segmentBase === newest.baseOffset && checkpointOffset !== logEndOffset && !newestIsDamaged) {
+  // Of an older segment nothing can be said: it may have been compacted since. One that was beginning had nothing yet.
+  const isOfNewest = segmentBase === newest.baseOffset && logEndOffset >= segmentBase;
+  if (isOfNewest && checkpointOffset !== logEndOffset && !newestIsDamaged) {
     const says = `offset ${logEndOffset} comes at byte ${bytePosition} of segment ${segmentBase}`;
     findings.error(
       'small-file',
@@ -168,7 +164,8 @@ export async function checkLeaderEpochs(
       (start === undefined && offset >= (endOffset ?? first.baseOffset));
     if (isRight) continue;
     const says = start === undefined ? 'no file has it' : `its first file begins at ${start}`;
-    findings.error('small-file', { path, offset }, `epoch ${epoch} began at ${offset}, and ${says}`);
+    // Written behind everybody's back, and read by nobody: a write of it that failed is made up for by the next.
+    findings.warning('small-file', { path, offset }, `epoch ${epoch} began at ${offset}, and ${says}`);
   }
 }
 

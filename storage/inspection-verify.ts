@@ -76,9 +76,9 @@ class LogCheck {
     this.#snapshot = await checkProducerSnapshot(fileSystem, directory, names, findings);
     const bounds = await this.#checkSegments(segments, promises);
     if (manifest !== undefined) checkManifest(directory, manifest, bounds, findings);
-    if (checkpoint !== undefined) checkCheckpoint(directory, checkpoint, bounds, findings);
-    await checkLeaderEpochs(fileSystem, directory, names, bounds, findings);
     const startOffset = Math.max(manifest?.logStartOffset ?? 0, segments[0]?.baseOffset ?? 0);
+    if (checkpoint !== undefined) checkCheckpoint(directory, checkpoint, bounds, startOffset, findings);
+    await checkLeaderEpochs(fileSystem, directory, names, bounds, findings);
     const endOffset = Math.max(bounds.endOffset ?? 0, startOffset);
     checkCleanedOffset(directory, this.#cleanedOffset, endOffset, findings);
     this.#snapshot?.finish(startOffset, endOffset, !this.#wasCompacted && !bounds.isDamaged);

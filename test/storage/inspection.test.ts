@@ -335,7 +335,6 @@ describe('small files that say what cannot be', () => {
       { formatVersion: 1, leaderEpoch: 2, highWatermark: 30, logStartOffset: 31 },
     ],
     ['recovery-checkpoint.json', 'records-missing', { segmentBase: 15, bytePosition: 0, logEndOffset: 31 }],
-    ['recovery-checkpoint.json', 'small-file', { segmentBase: 99, bytePosition: 0, logEndOffset: 30 }],
     ['recovery-checkpoint.json', 'small-file', { segmentBase: -1, bytePosition: 0, logEndOffset: 30 }],
     ['leader-epochs.json', 'small-file', [[1, 0, 0]]],
     [

@@ -216,7 +216,7 @@ describe('polylog log verify', () => {
       expect(await runLog(['verify', 'data'], directory)).toEqual({
         exitCode: 0,
         out: expect.stringMatching(
-          /^4 logs, 12 segments, 81 batches, 258 records, \d+ bytes, 27 index entries: nothing is wrong\n$/,
+          /^4 logs, 12 segments, 81 batches, 258 records, \d+ bytes, \d+ index entries: nothing is wrong\n$/,
         ),
         err: '',
       });
