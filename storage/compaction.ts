@@ -75,8 +75,7 @@ export class Compaction {
     );
     for (const { log } of due) {
       if (stopped()) return;
-      // What the log has to clean up first must not wait for this, nor this for that.
-      await log.background.settled();
+      // A log that closes waits for it, and so stops it soon.
       const compacting = this.#attempt(log, () => this.#compact(log, stopped)).then(() => {});
       log.background.add('compacting', compacting);
       await compacting;
@@ -126,7 +125,7 @@ export class Compaction {
     for (;;) {
       // Planned anew: others went first, and the last pass may not have taken all.
       const plan = await this.#plan(log);
-      if (plan === undefined || stopped()) break;
+      if (plan === undefined || stopped() || !log.isWritable()) break;
       const before = await this.#checkpointOf(log);
       const bytesBefore = plan.segments.reduce((bytes, { byteSize }) => bytes + byteSize, 0);
       map ??= new KeyOffsetMap(this.#options.mapBytes, plan.dirtyOffsets, this.#secret());

@@ -112,7 +112,7 @@ export const POOL_BYTES_MAX = 32 * 1024 * 1024;
 export const PACE_SLICE_MS = 1;
 
 /** What compaction may spend at once after a rest, as a part of what it may in a second. */
-export const PACE_BURST_SECONDS = 0.05;
+export const PACE_BURST_SECONDS = 0.02;
 
 /** Compaction looks so often whether it has to stop, however long it has to rest. */
 export const PACE_REST_MAX_MS = 100;
