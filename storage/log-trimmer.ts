@@ -92,8 +92,8 @@ export class LogTrimmer {
   /** Whether {@link maintain} has anything to do, or to look up. */
   isDue(): boolean {
     const now = momentOf(this.#parts.clock);
-    const { segments, appender, smallFiles } = this.#log;
-    if (appender.isAged(now.monotonicMs) || smallFiles.isStartBehind) return true;
+    const { segments, smallFiles } = this.#log;
+    if (this.#isRollDue(now) || smallFiles.isStartBehind) return true;
     const oldest = segments.at(0);
     if (oldest === undefined || !this.#isClosed(oldest)) return false;
     return oldest.endOffset <= this.#startOffset || this.#mayRetire(oldest, now);
@@ -104,7 +104,7 @@ export class LogTrimmer {
     const now = momentOf(this.#parts.clock);
     const { appender } = this.#log;
     if (!this.#log.isWritable()) return;
-    if (appender.isAged(now.monotonicMs)) appender.sealActive();
+    if (this.#isRollDue(now)) appender.sealActive();
     if (appender.config.deletes) this.#moveTo(await this.#startAfterRetention(now));
     await this.exclusively(() => this.#settleStart());
   }
@@ -181,6 +181,15 @@ export class LogTrimmer {
         log.warn('log.segment-not-removed', { log: name, path: segment.path, error });
       }
     }
+  }
+
+  /** By age; or all of a quiet log is older than retention asks for, and it only keeps what is closed. */
+  #isRollDue({ monotonicMs }: Moment): boolean {
+    const { appender } = this.#log;
+    if (appender.isAged(monotonicMs)) return true;
+    const { active, config } = appender;
+    const appendedAtMs = active?.appendedAtMonotonicMs;
+    return config.deletes && appendedAtMs !== undefined && monotonicMs - appendedAtMs > config.retentionMs;
   }
 
   /** Whether a look at the oldest segment may end with its going. */

@@ -139,14 +139,14 @@ describe('a segment closes', () => {
 });
 
 describe('retention', () => {
-  it('takes closed segments only: a quiet log is emptied once its last one has closed', async () => {
+  it('empties a quiet log: its last segment is closed for that, long before its own age', async () => {
     const machine = new Machine();
-    const { partition, store } = await machine.open({ segmentMs: 5 * HOUR_MS, retentionMs: HOUR_MS });
-    await append(partition, [record('a', machine.clock.now())]).flushed;
+    const { partition, store } = await machine.open({ segmentMs: 100 * HOUR_MS, retentionMs: 2 * HOUR_MS });
+    await append(partition, [record('a', machine.clock.now() - 50 * HOUR_MS)]).flushed;
     machine.clock.advance(2 * HOUR_MS);
     await store.maintain();
     expect(partition.logStartOffset).toBe(0);
-    machine.clock.advance(3 * HOUR_MS);
+    machine.clock.advance(1);
     await store.maintain();
     expect([partition.logStartOffset, partition.logEndOffset]).toEqual([1, 1]);
     expect(machine.segments).toEqual([]);

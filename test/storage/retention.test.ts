@@ -226,7 +226,8 @@ describe('retention against a clock', () => {
           } else {
             await store.maintain();
             for (const segment of model) {
-              if (clock.monotonic() - segment.firstAppendMs >= SEGMENT_MS) segment.active = false;
+              const isQuiet = config.deletes && clock.monotonic() - segment.appendedAtMs > config.retentionMs;
+              if (isQuiet || clock.monotonic() - segment.firstAppendMs >= SEGMENT_MS) segment.active = false;
             }
             const isOld = (segment: ModelSegment): boolean =>
               clock.monotonic() - segment.appendedAtMs > config.retentionMs ||
