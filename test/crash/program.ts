@@ -2,6 +2,8 @@
 // what a real one may forget. After every opening: nothing that was acknowledged is missing, nothing that a reader has
 // seen is gone or different, and what else is there is a prefix of what was appended.
 import { errorCodeOf } from '../../storage/errors.ts';
+import { Findings, noTotals } from '../../storage/inspection-findings.ts';
+import { verifyLog } from '../../storage/inspection-verify.ts';
 import {
   type Fault,
   FaultyFileSystem,
@@ -92,10 +94,29 @@ class Program {
     await this.#cleanStop();
     await this.#open();
     await this.#cleanStop();
+    await this.#verifyLogs();
     const leftovers = this.#files.paths().filter((path) => path.startsWith(`${DIRECTORY}/deleted/`));
     check(leftovers.length === 0, () => `deleted topics are still there: ${leftovers}`);
     if (this.#backgroundError !== undefined) throw this.#backgroundError;
     this.#countEvents();
+  }
+
+  /** What `polylog log verify` says of what the last clean stop has left. */
+  async #verifyLogs(): Promise<void> {
+    for (const { topic, logId } of this.#logs) {
+      const options = {
+        fileSystem: this.#files.process(),
+        directory: `${DIRECTORY}/topics/${topic}/0`,
+        index: { database: this.#index, logId },
+        compacts: false,
+      };
+      const findings = new Findings(({ severity, code, path, offset, message }) => {
+        // The index forgets what it was told last when the machine stops, that rows were removed too.
+        const isWrong = severity === 'error' && code !== 'index';
+        check(!isWrong, () => `${code}: ${path}, offset ${offset}: ${message}`);
+      });
+      await verifyLog(options, findings, noTotals());
+    }
   }
 
   #countEvents(): void {
