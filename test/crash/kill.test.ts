@@ -6,7 +6,7 @@ import { kafkajsOn } from '../helpers/kafka-clients.ts';
 import { mqttJsOn } from '../helpers/mqtt-clients.ts';
 import { Bytes, Cursor, type FetchedRecord, RawKafka, recordBatch } from '../helpers/raw-kafka.ts';
 
-const ROUNDS = 20;
+const ROUNDS = 10;
 const TOPIC = 'crash';
 const GROUP = 'crash-group';
 /** Small segments and checkpoints, so that kills meet segments being closed and checkpoints being written. */

@@ -99,6 +99,24 @@ export class Child {
     });
   }
 
+  /** Resolves when it has said so many lines on its standard output, or has ended. */
+  waitForLines(lines: number): Promise<void> {
+    return new Promise((resolve) => {
+      let seen = 0;
+      let count = 0;
+      const listener = (): void => {
+        for (; seen < this.#stdout.length; seen++) {
+          for (const byte of this.#stdout[seen]!) if (byte === 10) count++; // seen is below the length
+        }
+        if (count < lines && !this.#ended) return;
+        this.#listeners.delete(listener);
+        resolve();
+      };
+      this.#listeners.add(listener);
+      listener();
+    });
+  }
+
   kill(signal: NodeJS.Signals): void {
     this.#process.kill(signal);
   }
