@@ -4,6 +4,7 @@
 // Fetch: encodeBatches, from a range of stored batches to uncompressed v2 batches.
 
 import type { Acks, BatchOptions, RecordCursor, RecordRange, RecordWriter } from '../port.ts';
+import { encodeEmptyStretch } from './empty-stretch.ts';
 import { type BatchEncoder, headerByteLength } from './records/batch-encoder.ts';
 import { decompress } from './records/compression.ts';
 import { invalidRecord, type RecordFault, RecordsError, tooLarge } from './records/errors.ts';
@@ -190,6 +191,7 @@ export function encodeBatches(
   const { fromOffset, bytesMax } = options;
   const outputStart = encoder.length;
   let nextOffset = fromOffset;
+  let emptyFrom = -1;
   const open = new OpenBatch(encoder);
   cursor.reset(range);
   encoder.stage(range.bytes, range.start, range.end);
@@ -197,6 +199,8 @@ export function encodeBatches(
     if (cursor.batchLastOffset < fromOffset) continue;
     if (cursor.batchRecordCount === 0) {
       // Compaction keeps it for the store's sake. Readers see a hole.
+      if (emptyFrom < 0) emptyFrom = Math.max(fromOffset, cursor.batchBaseOffset);
+      open.extend(cursor.batchLastOffset);
       nextOffset = cursor.batchLastOffset + 1;
       continue;
     }
@@ -208,6 +212,7 @@ export function encodeBatches(
     nextOffset = cursor.batchLastOffset + 1;
   }
   open.close();
+  if (emptyFrom >= 0 && encoder.length === outputStart) encodeEmptyStretch(encoder, emptyFrom, nextOffset);
   return { bytes: encoder.slice(outputStart), nextOffset };
 }
 
@@ -253,6 +258,13 @@ class OpenBatch {
       this.#encoder.startBatch(this.#baseOffset);
     }
     this.#lastOffset = cursor.batchLastOffset;
+  }
+
+  /** Takes offsets without records along, where that changes nothing else. */
+  extend(lastOffset: number): void {
+    if (this.#isOpen && !this.isAlone && lastOffset - this.#baseOffset <= OFFSET_DELTA_MAX) {
+      this.#lastOffset = lastOffset;
+    }
   }
 
   close(): void {
