@@ -10,8 +10,6 @@ import {
   type ConsumerGroup,
   createConsumerGroup,
   isClassicAgain,
-  partitionCountOf,
-  subscriptionKey,
   tombstonesOf,
 } from './consumer/consumer-group.ts';
 import { type HeartbeatAnswer, type HeartbeatRequest, heartbeat } from './consumer/heartbeat.ts';
@@ -28,7 +26,7 @@ import {
   write,
 } from './consumer/turn.ts';
 import type { GroupRecord, JoinAnswer, SyncAnswer } from './effects.ts';
-import { createGroup, type Group, type JoinRequest, MEMBER_BYTES, protocolBytesOf } from './group.ts';
+import { createGroup, type Group, type JoinRequest } from './group.ts';
 import type { GroupEntry, GroupStore } from './group-store.ts';
 import type { Leaver, MemberClaim } from './membership.ts';
 import { RecordQueue } from './record-queue.ts';
@@ -356,22 +354,4 @@ function noSuchGroup(groupId: string): Fault {
   return fault('GROUP_ID_NOT_FOUND', `Group ${groupId} is not a group of the consumer protocol.`);
 }
 
-/** About the memory that the members of a group take, with what they are to have and what they have. */
-export function heldBytesOfConsumers(group: ConsumerGroup): number {
-  let heldBytes = 0;
-  for (const member of group.members.values()) {
-    heldBytes += MEMBER_BYTES + 2 * member.memberId.length + member.clientId.length;
-    // The names, and the key that is made of them.
-    heldBytes += 3 * subscriptionKey(member).length;
-    if (member.classic !== null) heldBytes += protocolBytesOf(member.classic.protocols);
-  }
-  for (const target of group.targets.values()) heldBytes += PARTITION_BYTES * partitionCountOf(target);
-  for (const { assigned } of group.currents.values())
-    heldBytes += PARTITION_BYTES * partitionCountOf(assigned);
-  for (const { topics } of group.regexes.values()) heldBytes += TOPIC_NAME_BYTES * topics.length;
-  return heldBytes;
-}
-
-/** A partition in a list and with its owner. */
-const PARTITION_BYTES = 32;
-const TOPIC_NAME_BYTES = 16;
+const TOPIC_NAME_BYTES = 32;

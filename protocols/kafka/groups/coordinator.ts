@@ -5,7 +5,7 @@ import type { Hub, Timer } from '../../port.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { ClientShares } from './client-shares.ts';
 import type { ConsumerSettings } from './consumer/turn.ts';
-import { ConsumerCoordinator, heldBytesOfConsumers } from './consumer-coordinator.ts';
+import { ConsumerCoordinator } from './consumer-coordinator.ts';
 import {
   type Effect,
   type GroupSettings,
@@ -246,7 +246,7 @@ export class GroupCoordinator {
   #count(entry: GroupEntry): void {
     let heldBytes = 0;
     if (this.#store.get(entry.groupId) === entry) heldBytes += heldBytesOf(entry.group);
-    if (entry.consumer !== undefined) heldBytes += heldBytesOfConsumers(entry.consumer);
+    if (entry.consumer !== undefined) heldBytes += entry.consumer.heldBytes;
     this.#heldBytes += heldBytes - entry.heldBytes;
     entry.heldBytes = heldBytes;
   }

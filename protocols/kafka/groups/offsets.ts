@@ -27,6 +27,9 @@ export interface CommitClaim extends MemberClaim {
   readonly clientHost: string;
 }
 
+/** Written as one batch, and applied in one go: some milliseconds. */
+const PORTION_ITEMS = 1_000;
+
 export interface CommitItem {
   readonly topic: string;
   readonly partition: number;
@@ -80,7 +83,21 @@ export class GroupOffsets {
     }
   }
 
+  /** In portions, so that one who commits very much lets others in between; who may commit is asked for each. */
   async #commitTo(entry: GroupEntry, claim: CommitClaim, items: readonly CommitItem[]): Promise<ErrorCode[]> {
+    const written: Promise<ErrorCode[]>[] = [];
+    for (let start = 0; start === 0 || start < items.length; start += PORTION_ITEMS) {
+      if (start > 0) await new Promise((resolve) => setImmediate(resolve));
+      written.push(this.#commitPortion(entry, claim, items.slice(start, start + PORTION_ITEMS)));
+    }
+    return (await Promise.all(written)).flat();
+  }
+
+  async #commitPortion(
+    entry: GroupEntry,
+    claim: CommitClaim,
+    items: readonly CommitItem[],
+  ): Promise<ErrorCode[]> {
     const fault = this.#claimFault(entry, claim);
     if (fault !== ERROR_CODES.NONE) return items.map(() => fault);
     const codes = items.map((item) => this.#itemFault(entry, item));

@@ -4,7 +4,7 @@
 //
 // Members, assignments and resolved expressions are never changed in place: a change is a new value.
 
-import type { Protocol } from '../group.ts';
+import { MEMBER_BYTES, type Protocol, protocolBytesOf } from '../group.ts';
 
 /** topicId → partitions, ascending. */
 export type Assignment = ReadonlyMap<string, readonly number[]>;
@@ -90,6 +90,8 @@ export interface ConsumerGroup {
   subscriptionsVersion: number;
   /** Since when it has had no members: its offsets expire a retention later. */
   emptySinceMs: number;
+  /** About the memory that members, assignments and meanings of expressions take. */
+  heldBytes: number;
 }
 
 export function createConsumerGroup(groupId: string, nowMs: number): ConsumerGroup {
@@ -106,11 +108,18 @@ export function createConsumerGroup(groupId: string, nowMs: number): ConsumerGro
     subscriptions: new Map(),
     subscriptionsVersion: 0,
     emptySinceMs: nowMs,
+    heldBytes: 0,
   };
 }
 
 /** Returns the record that takes this one back. */
 export function applyRecord(group: ConsumerGroup, record: ConsumerRecord, nowMs: number): ConsumerRecord {
+  const before = takeIn(group, record, nowMs);
+  group.heldBytes += bytesOf(record) - bytesOf(before);
+  return before;
+}
+
+function takeIn(group: ConsumerGroup, record: ConsumerRecord, nowMs: number): ConsumerRecord {
   switch (record.kind) {
     case 'epoch': {
       const before = group.epoch;
@@ -230,6 +239,32 @@ export function tombstonesOf(group: ConsumerGroup): ConsumerRecord[] {
     { kind: 'target-epoch', value: null },
     { kind: 'epoch', value: null },
   ];
+}
+
+/** A partition in a list and with its owner. */
+const PARTITION_BYTES = 32;
+const TOPIC_NAME_BYTES = 16;
+
+function bytesOf(record: ConsumerRecord): number {
+  switch (record.kind) {
+    case 'member':
+      return record.value === null ? 0 : memberBytes(record.value);
+    case 'target':
+      return record.value === null ? 0 : PARTITION_BYTES * partitionCountOf(record.value);
+    case 'current':
+      return record.value === null ? 0 : PARTITION_BYTES * partitionCountOf(record.value.assigned);
+    case 'regex':
+      return record.value === null ? 0 : record.regex.length + TOPIC_NAME_BYTES * record.value.topics.length;
+    default:
+      return 0;
+  }
+}
+
+function memberBytes(member: ConsumerMember): number {
+  const protocols = member.classic === null ? 0 : protocolBytesOf(member.classic.protocols);
+  const names = 2 * member.memberId.length + member.clientId.length;
+  // What it is subscribed to, and the key that is made of it.
+  return MEMBER_BYTES + names + 3 * subscriptionKey(member).length + protocols;
 }
 
 export type ConsumerGroupState = 'empty' | 'assigning' | 'reconciling' | 'stable';

@@ -3,7 +3,7 @@
 // are moved from the fullest to the emptiest subscriber of each topic until nothing is gained by it.
 
 import type { AssignedMember, SubscribedTopic } from './assignor.ts';
-import type { Assignment } from './consumer-group.ts';
+import { type Assignment, NO_PARTITIONS } from './consumer-group.ts';
 
 export function assignUniformly(members: readonly AssignedMember[]): ReadonlyMap<string, Assignment> {
   const shares = members.map((member) => new Share(member));
@@ -15,30 +15,40 @@ export function assignUniformly(members: readonly AssignedMember[]): ReadonlyMap
   return new Map(shares.map((share) => [share.member.memberId, share.assignment()]));
 }
 
-/** What one member is being given: topicId → partitions. */
+/** What one member is being given: what it had, until that is touched. Most members keep what they had. */
 class Share {
   readonly member: AssignedMember;
-  readonly #partitions = new Map<string, number[]>();
+  #kept: Assignment;
+  #changed: Map<string, number[]> | undefined;
   count = 0;
 
   constructor(member: AssignedMember) {
     this.member = member;
+    this.#kept = NO_PARTITIONS;
+  }
+
+  /** All that it had, which nobody else has and all of which it may keep. */
+  keep(previous: Assignment, count: number): void {
+    this.#kept = previous;
+    this.count = count;
   }
 
   add(topicId: string, partition: number): void {
-    const list = this.#partitions.get(topicId);
-    if (list === undefined) this.#partitions.set(topicId, [partition]);
+    const partitions = this.#partitions();
+    const list = partitions.get(topicId);
+    if (list === undefined) partitions.set(topicId, [partition]);
     else list.push(partition);
     this.count++;
   }
 
   /** The last one of the topic, or of any; undefined when there is none. */
   take(topicId?: string): { readonly topicId: string; readonly partition: number } | undefined {
-    for (const from of topicId === undefined ? [...this.#partitions.keys()].reverse() : [topicId]) {
-      const list = this.#partitions.get(from);
+    const partitions = this.#partitions();
+    for (const from of topicId === undefined ? [...partitions.keys()].reverse() : [topicId]) {
+      const list = partitions.get(from);
       const partition = list?.pop();
       if (partition === undefined) continue;
-      if (list?.length === 0) this.#partitions.delete(from);
+      if (list?.length === 0) partitions.delete(from);
       this.count--;
       return { topicId: from, partition };
     }
@@ -46,12 +56,17 @@ class Share {
   }
 
   has(topicId: string): boolean {
-    return this.#partitions.has(topicId);
+    return (this.#changed ?? this.#kept).has(topicId);
   }
 
   assignment(): Assignment {
-    for (const list of this.#partitions.values()) list.sort((a, b) => a - b);
-    return this.#partitions;
+    for (const list of this.#changed?.values() ?? []) list.sort((a, b) => a - b);
+    return this.#changed ?? this.#kept;
+  }
+
+  #partitions(): Map<string, number[]> {
+    this.#changed ??= new Map([...this.#kept].map(([topicId, partitions]) => [topicId, [...partitions]]));
+    return this.#changed;
   }
 }
 
@@ -79,16 +94,34 @@ function keepPrevious(shares: readonly Share[], homes: ReadonlyMap<string, Home>
     const { topics, previous } = share.member;
     const topicIds = subscribed.get(topics) ?? new Set(topics.map(({ topicId }) => topicId));
     subscribed.set(topics, topicIds);
+    const homeOf = (topicId: string) => (topicIds.has(topicId) ? homes.get(topicId) : undefined);
+    const count = countOfFree(previous, homeOf);
+    if (count !== undefined) share.keep(previous, count);
     for (const [topicId, partitions] of previous) {
-      const home = homes.get(topicId);
-      if (home === undefined || !topicIds.has(topicId)) continue;
+      const home = homeOf(topicId);
+      if (home === undefined) continue;
       for (const partition of partitions) {
         if (home.isTaken[partition] !== 0) continue;
         home.isTaken[partition] = 1;
-        share.add(topicId, partition);
+        if (count === undefined) share.add(topicId, partition);
       }
     }
   }
+}
+
+/** How many partitions those are, if all of them are there and nobody's yet. */
+function countOfFree(
+  assignment: Assignment,
+  homeOf: (topicId: string) => Home | undefined,
+): number | undefined {
+  let count = 0;
+  for (const [topicId, partitions] of assignment) {
+    const isTaken = homeOf(topicId)?.isTaken;
+    if (isTaken === undefined) return undefined;
+    for (const partition of partitions) if (isTaken[partition] !== 0) return undefined;
+    count += partitions.length;
+  }
+  return count;
 }
 
 function* untaken(

@@ -131,7 +131,7 @@ describe('admin clients', () => {
     expect(offsets?.partitions).toContainEqual({ partition: 0, offset: '1', metadata: null });
     expect((await admin.listGroups()).groups).toContainEqual({
       groupId: 'resetting',
-      protocolType: 'consumer',
+      protocolType: '',
     });
     const { groups } = await admin.describeGroups(['resetting']);
     expect(groups).toMatchObject([{ errorCode: 0, groupId: 'resetting', state: 'Empty', members: [] }]);
