@@ -83,6 +83,7 @@ describe('a produced batch', () => {
       producerId: 4_000_000_001,
       producerEpoch: 3,
       baseSequence: 17,
+      recordCount: 1,
       transactional: true,
     });
   });
