@@ -95,6 +95,17 @@ describe('a torn tail', () => {
     expect(store.counters.cutBytes).toBe(torn.length);
   });
 
+  it('is kept aside durably', async () => {
+    const machine = new Machine();
+    await machine.killedAfterSix();
+    machine.change(FIRST, (bytes) => bytes.subarray(0, bytes.length - 5));
+    const torn = machine.files.bytesOf(FIRST).subarray(5 * batchLength(machine.files.bytesOf(FIRST)));
+    await machine.open();
+    machine.files.crash('nothing', Math.random);
+    const [kept = ''] = machine.files.paths().filter((path) => path.endsWith('.cut'));
+    expect(machine.files.bytesOf(kept).equals(torn)).toBe(true);
+  });
+
   it('of zeros behind the last batch is cut', async () => {
     const machine = new Machine();
     await machine.killedAfterSix();
