@@ -82,7 +82,8 @@ function memberOf(call: Call, group: ConsumerGroup, member: ConsumerMember): Mem
     ...{ memberId, instanceId, rackId, clientId, clientHost },
     memberEpoch: epoch,
     subscribedTopicNames: member.topicNames,
-    subscribedTopicRegex: member.topicRegex,
+    // Kafka never says null here, whatever the schema allows.
+    subscribedTopicRegex: member.topicRegex ?? '',
     assignment: { topicPartitions: named(call, assigned) },
     targetAssignment: { topicPartitions: named(call, group.targets.get(memberId) ?? NO_PARTITIONS) },
     memberType: member.classic === null ? CONSUMER_MEMBER : CLASSIC_MEMBER,

@@ -164,7 +164,7 @@ export function heartbeatClassic(group: ConsumerGroup, claim: MemberClaim, turn:
   return ERROR_CODES.REBALANCE_IN_PROGRESS;
 }
 
-/** One code per member, in the order given. */
+/** One code per member, in the order given. Administrators remove members of either protocol with this request. */
 export function leaveClassic(
   group: ConsumerGroup,
   leavers: readonly Leaver[],
@@ -174,10 +174,8 @@ export function leaveClassic(
   const codes = leavers.map(({ memberId, groupInstanceId }) => {
     const holderId = groupInstanceId === null ? memberId : group.staticMembers.get(groupInstanceId);
     if (holderId === undefined || !group.members.has(holderId)) return ERROR_CODES.UNKNOWN_MEMBER_ID;
-    // Without a member id an administrator removes whoever holds the instance id, whatever it speaks (KIP-345).
+    // Without a member id an administrator removes whoever holds the instance id (KIP-345).
     if (memberId !== '' && holderId !== memberId) return ERROR_CODES.FENCED_INSTANCE_ID;
-    if (memberId !== '' && group.members.get(holderId)?.classic === null)
-      return ERROR_CODES.UNKNOWN_MEMBER_ID;
     if (leaving.includes(holderId)) return ERROR_CODES.UNKNOWN_MEMBER_ID;
     leaving.push(holderId);
     return ERROR_CODES.NONE;

@@ -25,6 +25,9 @@ interface ResolvedSubscriptions {
 
 const RESOLVED = new WeakMap<ConsumerGroup, ResolvedSubscriptions>();
 
+/** As in Kafka: a group is made in epoch 1, which its first member raises. */
+const FIRST_EPOCH = 2;
+
 /**
  * Raises the group epoch if `isChanged` says so or the topics have changed, and the target assignment to it. To be
  * called after what a request changes is written, and before its member is reconciled.
@@ -32,9 +35,8 @@ const RESOLVED = new WeakMap<ConsumerGroup, ResolvedSubscriptions>();
 export function refreshTarget(group: ConsumerGroup, isChanged: boolean, turn: ConsumerTurn): void {
   const { metadataHash } = resolve(group, turn.topics);
   const before = group.epoch;
-  // A group never stays at epoch 0, where its members would look as if they were joining for ever.
   if (isChanged || before === null || before.metadataHash !== metadataHash) {
-    const epoch = (before?.epoch ?? 0) + 1;
+    const epoch = (before?.epoch ?? FIRST_EPOCH - 1) + 1;
     write(group, turn, { kind: 'epoch', value: { epoch, metadataHash } });
   }
   if (groupEpochOf(group) > targetEpochOf(group)) assign(group, turn);

@@ -86,22 +86,22 @@ describe('heartbeats', () => {
     const client = await kafka.connect();
     const groupId = newGroup();
     const first = await joined(client, groupId, 'a');
-    expect(first).toMatchObject({ errorCode: 0, memberId: 'a', memberEpoch: 1, heartbeatIntervalMs: 5_000 });
+    expect(first).toMatchObject({ errorCode: 0, memberId: 'a', memberEpoch: 2, heartbeatIntervalMs: 5_000 });
     expect(partitionsOf(first)).toEqual([0, 1, 2, 3]);
     expect(partitionsOf(await joined(client, groupId, 'b'))).toEqual([]);
-    expect(await described(client, groupId)).toMatchObject({ groupState: 'Reconciling', groupEpoch: 2 });
-    await beat(client, groupId, 'a', { memberEpoch: 1 });
-    const given = await beat(client, groupId, 'a', { memberEpoch: 1, ...owning(0, 1) });
-    expect(given).toMatchObject({ memberEpoch: 2, assignment: null });
-    expect(partitionsOf(await beat(client, groupId, 'b', { memberEpoch: 2 }))).toEqual([2, 3]);
+    expect(await described(client, groupId)).toMatchObject({ groupState: 'Reconciling', groupEpoch: 3 });
+    await beat(client, groupId, 'a', { memberEpoch: 2 });
+    const given = await beat(client, groupId, 'a', { memberEpoch: 2, ...owning(0, 1) });
+    expect(given).toMatchObject({ memberEpoch: 3, assignment: null });
+    expect(partitionsOf(await beat(client, groupId, 'b', { memberEpoch: 3 }))).toEqual([2, 3]);
     const assignment = (...partitions: number[]) => ({
       topicPartitions: [{ topicId, topicName: 't', partitions }],
     });
     expect(await described(client, groupId)).toMatchObject({
-      ...{ errorCode: 0, groupState: 'Stable', groupEpoch: 2, assignmentEpoch: 2, assignorName: 'uniform' },
+      ...{ errorCode: 0, groupState: 'Stable', groupEpoch: 3, assignmentEpoch: 3, assignorName: 'uniform' },
       members: [
         {
-          ...{ memberId: 'a', memberEpoch: 2, clientId: 'test', clientHost: '/127.0.0.1', memberType: 1 },
+          ...{ memberId: 'a', memberEpoch: 3, clientId: 'test', clientHost: '/127.0.0.1', memberType: 1 },
           ...{
             subscribedTopicNames: ['t'],
             assignment: assignment(0, 1),
@@ -113,14 +113,14 @@ describe('heartbeats', () => {
     });
     expect(kafka.frontEnd.groups?.get(groupId)).toMatchObject({
       state: 'stable',
-      generation: 2,
+      generation: 3,
       protocol: 'uniform',
     });
     expect(await beat(client, groupId, 'a', { memberEpoch: -1 })).toMatchObject({
       errorCode: 0,
       memberEpoch: -1,
     });
-    expect(await beat(client, groupId, 'b', { memberEpoch: 2 })).toMatchObject({ memberEpoch: 3 });
+    expect(await beat(client, groupId, 'b', { memberEpoch: 3 })).toMatchObject({ memberEpoch: 4 });
   });
 
   test('version 0 gives out member ids', async () => {
@@ -154,7 +154,7 @@ describe('heartbeats', () => {
       'm',
       { ...JOIN, serverAssignor: 'mine' },
     ],
-    ['a group that there is not', ERROR_CODES.GROUP_ID_NOT_FOUND, 'nobody', 'm', { memberEpoch: 1 }],
+    ['a group that there is not', ERROR_CODES.GROUP_ID_NOT_FOUND, 'nobody', 'm', { memberEpoch: 2 }],
     ['leaving a group that there is not', ERROR_CODES.GROUP_ID_NOT_FOUND, 'nobody', 'm', { memberEpoch: -1 }],
     ['an expression that is none', 128, 'g', 'm', { ...JOIN, subscribedTopicRegex: '(' }],
     ['an expression with a look behind', 128, 'g', 'm', { ...JOIN, subscribedTopicRegex: '(?<=a)b' }],
@@ -199,21 +199,21 @@ describe('heartbeats', () => {
     const groupId = newGroup();
     await joined(client, groupId, 'm');
     const as = (generation: number) => ({ memberId: 'm', generation });
-    expect(await commit(client, groupId, 5, { ...as(1), version: 9 })).toBe(0);
-    expect(await commit(client, groupId, 5, { ...as(0), version: 9 })).toBe(ERROR_CODES.STALE_MEMBER_EPOCH);
-    expect(await commit(client, groupId, 5, { ...as(1), version: 8 })).toBe(ERROR_CODES.UNSUPPORTED_VERSION);
+    expect(await commit(client, groupId, 5, { ...as(2), version: 9 })).toBe(0);
+    expect(await commit(client, groupId, 5, { ...as(1), version: 9 })).toBe(ERROR_CODES.STALE_MEMBER_EPOCH);
+    expect(await commit(client, groupId, 5, { ...as(2), version: 8 })).toBe(ERROR_CODES.UNSUPPORTED_VERSION);
     expect(await commit(client, groupId, 5, { version: 9 })).toBe(ERROR_CODES.UNKNOWN_MEMBER_ID);
     const fetched = async (memberId: string | null, memberEpoch: number) => {
       const groups = [{ groupId, memberId, memberEpoch, topics: null }];
       return (await client.ask(api.offsetFetch, 9, { groups })).groups[0]!;
     };
-    expect(await fetched('m', 1)).toMatchObject({
+    expect(await fetched('m', 2)).toMatchObject({
       errorCode: 0,
       topics: [{ partitions: [{ committedOffset: 5 }] }],
     });
     expect(await fetched(null, -1)).toMatchObject({ errorCode: 0 });
-    expect(await fetched('m', 0)).toMatchObject({ errorCode: ERROR_CODES.STALE_MEMBER_EPOCH, topics: [] });
-    expect(await fetched('x', 1)).toMatchObject({ errorCode: ERROR_CODES.UNKNOWN_MEMBER_ID });
+    expect(await fetched('m', 1)).toMatchObject({ errorCode: ERROR_CODES.STALE_MEMBER_EPOCH, topics: [] });
+    expect(await fetched('x', 2)).toMatchObject({ errorCode: ERROR_CODES.UNKNOWN_MEMBER_ID });
     const topics = [{ name: 't', partitions: [{ partitionIndex: 0 }] }];
     const deleted = await client.ask(api.offsetDelete, 0, { groupId, topics });
     expect(deleted.topics[0]?.partitions[0]?.errorCode).toBe(ERROR_CODES.GROUP_SUBSCRIBED_TO_TOPIC);
@@ -223,7 +223,7 @@ describe('heartbeats', () => {
     const client = await kafka.connect();
     const groupId = newGroup();
     await joined(client, groupId, 'm');
-    await commit(client, groupId, 5, { memberId: 'm', generation: 1, version: 9 });
+    await commit(client, groupId, 5, { memberId: 'm', generation: 2, version: 9 });
     const deleteIt = async () =>
       (await client.ask(api.deleteGroups, 2, { groupsNames: [groupId] })).results[0]!;
     expect((await deleteIt()).errorCode).toBe(ERROR_CODES.NON_EMPTY_GROUP);
@@ -288,14 +288,14 @@ describe('what is on disk', () => {
     const client = await before.connect();
     await joined(client, 'g', 'a', { instanceId: 'one' });
     await joined(client, 'g', 'b', { subscribedTopicRegex: 'log-.*' });
-    await commit(client, 'g', 5, { memberId: 'b', generation: 2, version: 9 });
+    await commit(client, 'g', 5, { memberId: 'b', generation: 3, version: 9 });
     const told = await described(client, 'g');
     expect(told.members).toHaveLength(2);
     await before.close();
     const after = await openTestKafka({ directory });
     const again = await after.connect();
     expect(await described(again, 'g')).toEqual(told);
-    expect(await beat(again, 'g', 'b', { memberEpoch: 2 })).toMatchObject({ errorCode: 0, memberEpoch: 2 });
+    expect(await beat(again, 'g', 'b', { memberEpoch: 3 })).toMatchObject({ errorCode: 0, memberEpoch: 3 });
     expect(after.frontEnd.groups?.offsets('g')).toMatchObject([{ committed: 5 }]);
   });
 
@@ -312,7 +312,7 @@ describe('what is on disk', () => {
     expect(await joined(client, 'h', 'b')).toMatchObject({ errorCode: code });
     expect(await described(client, 'g')).toEqual(told);
     expect(frontEnd.groups?.get('h')).toBeUndefined();
-    expect(await beat(client, 'g', 'a', { memberEpoch: 1 })).toMatchObject({ errorCode: 0 });
+    expect(await beat(client, 'g', 'a', { memberEpoch: 2 })).toMatchObject({ errorCode: 0 });
     faulty.failFlushes = false;
   });
 
@@ -327,7 +327,7 @@ describe('what is on disk', () => {
     await createTopic('t');
     const client = await connect();
     await joined(client, 'g', 'm');
-    await commit(client, 'g', 5, { memberId: 'm', generation: 1, version: 9 });
+    await commit(client, 'g', 5, { memberId: 'm', generation: 2, version: 9 });
     await beat(client, 'g', 'm', { memberEpoch: -1 });
     expect(frontEnd.groups?.get('g')).toMatchObject({ state: 'empty' });
     clock.skip(hourMs + 1);

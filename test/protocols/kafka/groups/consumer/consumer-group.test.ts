@@ -23,10 +23,10 @@ import { ConsumerSimulation, FIRST_TOPIC_ID, subscription } from './consumer-sim
 const { FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, UNRELEASED_INSTANCE_ID } = ERROR_CODES;
 
 describe('joining and leaving', () => {
-  test('the first member gets everything at once, in an epoch above 0', () => {
+  test('the first member gets everything at once, in the epoch in which Kafka has it', () => {
     const simulation = new ConsumerSimulation();
     const answer = simulation.join('a');
-    expect(answer).toMatchObject({ memberId: 'a', memberEpoch: 1 });
+    expect(answer).toMatchObject({ memberId: 'a', memberEpoch: 2 });
     expect(simulation.assigned()).toEqual({ a: 't:0,1,2,3' });
     expect(stateOf(simulation.group)).toBe('stable');
   });
@@ -35,22 +35,22 @@ describe('joining and leaving', () => {
     const simulation = new ConsumerSimulation();
     simulation.join('a');
     const joined = simulation.join('b');
-    expect(joined).toMatchObject({ memberEpoch: 2, assignment: new Map() });
+    expect(joined).toMatchObject({ memberEpoch: 3, assignment: new Map() });
     expect(stateOf(simulation.group)).toBe('reconciling');
     // Told to keep two: it stays in its epoch until it says that it has given the others up.
-    expect(simulation.send('a', { memberEpoch: 1 })).toMatchObject({
-      memberEpoch: 1,
+    expect(simulation.send('a', { memberEpoch: 2 })).toMatchObject({
+      memberEpoch: 2,
       assignment: new Map([[FIRST_TOPIC_ID, [0, 1]]]),
     });
-    expect(simulation.beat('b')).toMatchObject({ memberEpoch: 2, assignment: null });
-    expect(simulation.send('a', { memberEpoch: 1 })).toMatchObject({ memberEpoch: 1, assignment: null });
+    expect(simulation.beat('b')).toMatchObject({ memberEpoch: 3, assignment: null });
+    expect(simulation.send('a', { memberEpoch: 2 })).toMatchObject({ memberEpoch: 2, assignment: null });
     expect(
-      simulation.send('a', { memberEpoch: 1, owned: new Map([[FIRST_TOPIC_ID, [0, 1]]]) }),
+      simulation.send('a', { memberEpoch: 2, owned: new Map([[FIRST_TOPIC_ID, [0, 1]]]) }),
     ).toMatchObject({
-      memberEpoch: 2,
+      memberEpoch: 3,
     });
     expect(simulation.beat('b')).toMatchObject({
-      memberEpoch: 2,
+      memberEpoch: 3,
       assignment: new Map([[FIRST_TOPIC_ID, [2, 3]]]),
     });
     expect(stateOf(simulation.group)).toBe('stable');
@@ -62,7 +62,7 @@ describe('joining and leaving', () => {
     simulation.join('b');
     simulation.settle();
     expect(simulation.leave('a')).toMatchObject({ memberEpoch: -1 });
-    expect(simulation.beat('b')).toMatchObject({ memberEpoch: 3 });
+    expect(simulation.beat('b')).toMatchObject({ memberEpoch: 4 });
     expect(simulation.assigned()).toEqual({ b: 't:0,1,2,3' });
     simulation.leave('b');
     expect(stateOf(simulation.group)).toBe('empty');
@@ -84,9 +84,9 @@ describe('joining and leaving', () => {
     const simulation = new ConsumerSimulation();
     simulation.join('a', { rebalanceTimeoutMs: 20_000 });
     simulation.join('b');
-    simulation.send('a', { memberEpoch: 1 });
+    simulation.send('a', { memberEpoch: 2 });
     simulation.pass(19_000);
-    simulation.send('a', { memberEpoch: 1 });
+    simulation.send('a', { memberEpoch: 2 });
     simulation.beat('b');
     simulation.pass(1_001);
     expect([...simulation.group.members.keys()]).toEqual(['b']);
@@ -96,14 +96,14 @@ describe('joining and leaving', () => {
     const simulation = new ConsumerSimulation({ t: 4 }, { membersMax: 1 });
     simulation.join('a');
     expect(simulation.join('b')).toMatchObject({ errorCode: ERROR_CODES.GROUP_MAX_SIZE_REACHED });
-    expect(simulation.beat('a')).toMatchObject({ memberEpoch: 1 });
+    expect(simulation.beat('a')).toMatchObject({ memberEpoch: 2 });
   });
 
   test('a member may come back with epoch 0: it has lost what it knew, and is told everything', () => {
     const simulation = new ConsumerSimulation();
     simulation.join('a');
     expect(simulation.join('a')).toMatchObject({
-      memberEpoch: 1,
+      memberEpoch: 2,
       assignment: new Map([[FIRST_TOPIC_ID, [0, 1, 2, 3]]]),
     });
   });
@@ -113,18 +113,18 @@ describe('epochs', () => {
   test('another epoch than the current one is fenced', () => {
     const simulation = new ConsumerSimulation();
     simulation.join('a');
-    expect(simulation.send('a', { memberEpoch: 2 })).toMatchObject({ errorCode: FENCED_MEMBER_EPOCH });
-    expect(simulation.send('b', { memberEpoch: 1 })).toMatchObject({ errorCode: UNKNOWN_MEMBER_ID });
+    expect(simulation.send('a', { memberEpoch: 3 })).toMatchObject({ errorCode: FENCED_MEMBER_EPOCH });
+    expect(simulation.send('b', { memberEpoch: 2 })).toMatchObject({ errorCode: UNKNOWN_MEMBER_ID });
   });
 
   test('the previous one is taken while the member owns no more than it has: the answer got lost', () => {
     const simulation = new ConsumerSimulation();
     simulation.join('a');
     simulation.join('b');
-    simulation.send('a', { memberEpoch: 1, owned: new Map([[FIRST_TOPIC_ID, [0, 1, 2, 3]]]) });
-    simulation.send('a', { memberEpoch: 1, owned: new Map([[FIRST_TOPIC_ID, [0, 1]]]) });
-    const earlier = (owned: Map<string, number[]> | null) => simulation.send('a', { memberEpoch: 1, owned });
-    expect(earlier(new Map([[FIRST_TOPIC_ID, [0]]]))).toMatchObject({ memberEpoch: 2 });
+    simulation.send('a', { memberEpoch: 2, owned: new Map([[FIRST_TOPIC_ID, [0, 1, 2, 3]]]) });
+    simulation.send('a', { memberEpoch: 2, owned: new Map([[FIRST_TOPIC_ID, [0, 1]]]) });
+    const earlier = (owned: Map<string, number[]> | null) => simulation.send('a', { memberEpoch: 2, owned });
+    expect(earlier(new Map([[FIRST_TOPIC_ID, [0]]]))).toMatchObject({ memberEpoch: 3 });
     expect(earlier(new Map([[FIRST_TOPIC_ID, [0, 3]]]))).toMatchObject({ errorCode: FENCED_MEMBER_EPOCH });
     expect(earlier(null)).toMatchObject({ errorCode: FENCED_MEMBER_EPOCH });
   });
@@ -135,11 +135,11 @@ describe('epochs', () => {
     expect(commitFault(group, { memberId: '', epoch: -1 }, 9)).toBe(0);
     simulation.join('a');
     expect(commitFault(group, { memberId: '', epoch: -1 }, 9)).toBe(UNKNOWN_MEMBER_ID);
-    expect(commitFault(group, { memberId: 'a', epoch: 1 }, 9)).toBe(0);
-    expect(commitFault(group, { memberId: 'a', epoch: 0 }, 9)).toBe(ERROR_CODES.STALE_MEMBER_EPOCH);
-    expect(commitFault(group, { memberId: 'a', epoch: 1 }, 8)).toBe(ERROR_CODES.UNSUPPORTED_VERSION);
-    expect(fetchFault(group, { memberId: 'a', epoch: 2 })).toBe(ERROR_CODES.STALE_MEMBER_EPOCH);
-    expect(fetchFault(group, { memberId: 'b', epoch: 1 })).toBe(UNKNOWN_MEMBER_ID);
+    expect(commitFault(group, { memberId: 'a', epoch: 2 }, 9)).toBe(0);
+    expect(commitFault(group, { memberId: 'a', epoch: 1 }, 9)).toBe(ERROR_CODES.STALE_MEMBER_EPOCH);
+    expect(commitFault(group, { memberId: 'a', epoch: 2 }, 8)).toBe(ERROR_CODES.UNSUPPORTED_VERSION);
+    expect(fetchFault(group, { memberId: 'a', epoch: 3 })).toBe(ERROR_CODES.STALE_MEMBER_EPOCH);
+    expect(fetchFault(group, { memberId: 'b', epoch: 2 })).toBe(UNKNOWN_MEMBER_ID);
   });
 });
 
@@ -155,11 +155,11 @@ describe('static members', () => {
     simulation.beat('b');
     expect(simulation.assigned()).toEqual({ a: 't:0,1', b: 't:2,3' });
     expect(simulation.join('a2', one)).toMatchObject({
-      memberEpoch: 2,
+      memberEpoch: 3,
       assignment: new Map([[FIRST_TOPIC_ID, [0, 1]]]),
     });
     expect(simulation.assigned()).toEqual({ a2: 't:0,1', b: 't:2,3' });
-    expect(simulation.send('a', { memberEpoch: 2, ...one })).toMatchObject({ errorCode: FENCED_INSTANCE_ID });
+    expect(simulation.send('a', { memberEpoch: 3, ...one })).toMatchObject({ errorCode: FENCED_INSTANCE_ID });
   });
 
   test('one that does not return is out when its session ends', () => {
@@ -177,7 +177,7 @@ describe('static members', () => {
     expect(simulation.leave('b', -1, 'one')).toMatchObject({ errorCode: FENCED_INSTANCE_ID });
     expect(simulation.leave('b', -1, 'two')).toMatchObject({ errorCode: UNKNOWN_MEMBER_ID });
     simulation.leave('a', -1, 'one');
-    expect(simulation.join('b', one)).toMatchObject({ memberEpoch: 3 });
+    expect(simulation.join('b', one)).toMatchObject({ memberEpoch: 4 });
   });
 });
 
@@ -190,7 +190,7 @@ describe('what is subscribed to', () => {
     simulation.beat('a', { topicNames: ['u'] });
     simulation.settle();
     expect(simulation.assigned()).toEqual({ a: 'u:0,1' });
-    expect(simulation.group.epoch?.epoch).toBe(3);
+    expect(simulation.group.epoch?.epoch).toBe(4);
   });
 
   test('new partitions, new topics and deleted ones raise the epoch with the next heartbeat', () => {
@@ -207,7 +207,7 @@ describe('what is subscribed to', () => {
     expect(simulation.assigned()).toEqual({ a: 'later:0' });
     simulation.topics.set('elsewhere', 1);
     expect(simulation.settle()).toBe(0);
-    expect(simulation.group.epoch?.epoch).toBe(4);
+    expect(simulation.group.epoch?.epoch).toBe(5);
   });
 
   test('by expression: what it matches, while somebody uses it', () => {
@@ -247,22 +247,22 @@ describe('members of the classic protocol', () => {
     const first = simulation.joinClassic('c', range());
     expect(first).toMatchObject({
       errorCode: 0,
-      generation: 1,
+      generation: 2,
       protocolName: 'range',
       leaderId: '',
       members: [],
     });
-    expect(simulation.syncClassic('c', 1)).toMatchObject({ errorCode: 0, protocolName: 'range' });
-    expect(simulation.beatClassic('c', 1)).toBe(0);
-    simulation.join('n');
-    expect(simulation.beatClassic('c', 1)).toBe(ERROR_CODES.REBALANCE_IN_PROGRESS);
-    // It still owns everything: it is told to keep two, in its epoch.
-    expect(simulation.joinClassic('c', range({ t: [0, 1, 2, 3] })).generation).toBe(1);
-    expect(simulation.syncClassic('c', 1).errorCode).toBe(0);
-    expect(simulation.beatClassic('c', 1)).toBe(ERROR_CODES.REBALANCE_IN_PROGRESS);
-    expect(simulation.joinClassic('c', range({ t: [0, 1] })).generation).toBe(2);
+    expect(simulation.syncClassic('c', 2)).toMatchObject({ errorCode: 0, protocolName: 'range' });
     expect(simulation.beatClassic('c', 2)).toBe(0);
-    expect(simulation.beatClassic('c', 1)).toBe(ERROR_CODES.ILLEGAL_GENERATION);
+    simulation.join('n');
+    expect(simulation.beatClassic('c', 2)).toBe(ERROR_CODES.REBALANCE_IN_PROGRESS);
+    // It still owns everything: it is told to keep two, in its epoch.
+    expect(simulation.joinClassic('c', range({ t: [0, 1, 2, 3] })).generation).toBe(2);
+    expect(simulation.syncClassic('c', 2).errorCode).toBe(0);
+    expect(simulation.beatClassic('c', 2)).toBe(ERROR_CODES.REBALANCE_IN_PROGRESS);
+    expect(simulation.joinClassic('c', range({ t: [0, 1] })).generation).toBe(3);
+    expect(simulation.beatClassic('c', 3)).toBe(0);
+    expect(simulation.beatClassic('c', 2)).toBe(ERROR_CODES.ILLEGAL_GENERATION);
     simulation.beat('n');
     expect(simulation.assigned()).toEqual({ c: 't:0,1', n: 't:2,3' });
   });
@@ -270,9 +270,9 @@ describe('members of the classic protocol', () => {
   test('one that is told to join and does not is out', () => {
     const simulation = new ConsumerSimulation();
     simulation.joinClassic('c', { ...range(), sessionTimeoutMs: 600_000, rebalanceTimeoutMs: 20_000 });
-    simulation.syncClassic('c', 1);
+    simulation.syncClassic('c', 2);
     simulation.join('n');
-    simulation.beatClassic('c', 1);
+    simulation.beatClassic('c', 2);
     simulation.pass(20_000);
     expect([...simulation.group.members.keys()]).toEqual(['n']);
   });
