@@ -14,6 +14,7 @@ import {
   NO_PARTITIONS,
   stateOf,
   targetEpochOf,
+  union,
 } from '../groups/consumer/consumer-group.ts';
 import { assignorOf } from '../groups/consumer/target-assignment.ts';
 import { CONSUMER_STATE_NAMES } from '../groups/group-types.ts';
@@ -77,14 +78,15 @@ function described(call: Call, group: ConsumerGroup): GroupAnswer {
 
 function memberOf(call: Call, group: ConsumerGroup, member: ConsumerMember): MemberAnswer {
   const { memberId, instanceId, rackId, clientId, clientHost } = member;
-  const { epoch, assigned } = currentOf(group, memberId);
+  const { epoch, assigned, pendingRevocation } = currentOf(group, memberId);
   return {
     ...{ memberId, instanceId, rackId, clientId, clientHost },
     memberEpoch: epoch,
     subscribedTopicNames: member.topicNames,
     // Kafka never says null here, whatever the schema allows.
     subscribedTopicRegex: member.topicRegex ?? '',
-    assignment: { topicPartitions: named(call, assigned) },
+    // What it was told to give up it has until it says otherwise.
+    assignment: { topicPartitions: named(call, union(assigned, pendingRevocation)) },
     targetAssignment: { topicPartitions: named(call, group.targets.get(memberId) ?? NO_PARTITIONS) },
     memberType: member.classic === null ? CONSUMER_MEMBER : CLASSIC_MEMBER,
   };

@@ -311,6 +311,16 @@ export function sameAssignment(one: Assignment, other: Assignment): boolean {
   return true;
 }
 
+export function union(one: Assignment, other: Assignment): Assignment {
+  const both = new Map(one);
+  for (const [topicId, partitions] of other)
+    both.set(
+      topicId,
+      [...(one.get(topicId) ?? []), ...partitions].sort((a, b) => a - b),
+    );
+  return both;
+}
+
 export function partitionCountOf(assignment: Assignment): number {
   let count = 0;
   for (const partitions of assignment.values()) count += partitions.length;

@@ -13,6 +13,7 @@ import {
   NO_PARTITIONS,
   sameAssignment,
   targetEpochOf,
+  union,
 } from './consumer-group.ts';
 import { type ConsumerTurn, clearTimer, setTimer, write } from './turn.ts';
 
@@ -138,16 +139,6 @@ function split(group: ConsumerGroup, memberId: string, missing: Assignment) {
     if (released.length > 0) free.set(topicId, released);
   }
   return { free, taken };
-}
-
-function union(one: Assignment, other: Assignment): Assignment {
-  const both = new Map(one);
-  for (const [topicId, partitions] of other)
-    both.set(
-      topicId,
-      [...(one.get(topicId) ?? []), ...partitions].sort((a, b) => a - b),
-    );
-  return both;
 }
 
 /** Whether some of its target is still another's: until then a member need not come again to get the rest. */
