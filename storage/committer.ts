@@ -309,6 +309,8 @@ export class Committer {
     const { files, log } = this.#parts;
     const name = this.#name;
     const position = this.#datasyncFailed ? segment.flushedBytes : this.#toldBytes;
+    // Before the file ends there, so that no reader looks for what is going.
+    segment.flushedBytes = Math.min(segment.flushedBytes, position);
     try {
       await files.with(segment.path, async (file) => {
         await file.truncate(position);

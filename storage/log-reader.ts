@@ -134,13 +134,15 @@ export class LogReader {
       if (segment.baseOffset >= wanted.bound) break;
       const known = this.#knownPlace(segment, wanted.offset, run);
       run = known?.run ?? 0;
-      const { path } = segment;
+      const { path, flushedBytes } = segment;
       try {
         const range = await this.#readSegment(segment, known, wanted);
         if (range !== undefined) return range;
       } catch (error) {
         // A compacted file is renamed while it is read from: under its new name it is there.
         if (segment.gone || segment.path !== path) return 'gone';
+        // What a failed write left is taken back while it is read: what was on disk before is there.
+        if (segment.flushedBytes < flushedBytes) return 'gone';
         throw storageErrorOf(error, `reading ${path}`);
       }
     }

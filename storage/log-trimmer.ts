@@ -132,18 +132,25 @@ export class LogTrimmer {
 
   /** What has moved in memory gets to the disk, and what it covers goes. */
   async #settleStart(): Promise<void> {
-    const { name, smallFiles } = this.#log;
     if (!this.#log.isWritable()) return;
+    try {
+      await this.#writeStart();
+      await this.#removeCovered(false);
+    } catch (error) {
+      throw storageErrorOf(error, `moving the start of ${this.#log.name}`);
+    }
+  }
+
+  async #writeStart(): Promise<void> {
+    const { smallFiles } = this.#log;
     try {
       await smallFiles.startMoved();
     } catch (error) {
-      const failure = storageErrorOf(error, `moving the start of ${name}`);
-      if (failure.code !== 'disk-full') throw failure;
+      if (storageErrorOf(error, 'writing the manifest').code !== 'disk-full') throw error;
       // No room for the few bytes that say so. Segments that go durably one by one, oldest first, say it as well.
       await this.#removeCovered(true);
       await smallFiles.startMoved();
     }
-    await this.#removeCovered(false);
   }
 
   async #removeCovered(oneByOne: boolean): Promise<void> {
