@@ -2,6 +2,7 @@
 // here is ever flushed for its own sake: the index is rebuilt from the log where it is missing or behind.
 import { ClassicLevel } from 'classic-level';
 import { errorCodeOf, StorageError } from './errors.ts';
+import { nodeFileSystem } from './file-system.ts';
 
 export interface IndexRow {
   readonly key: Buffer;
@@ -82,8 +83,23 @@ async function openOrEmpty(directory: string, onDamage: (error: unknown) => void
   try {
     await ClassicLevel.destroy(directory);
     return await open(directory);
+  } catch {
+    // LevelDB leaves alone what is none of its files and has come to lie under their names, a directory for example.
+  }
+  try {
+    await removeWhatever(directory);
+    return await open(directory);
   } catch (error) {
     throw new StorageError('io', `the index ${directory} cannot be opened`, error);
+  }
+}
+
+async function removeWhatever(path: string): Promise<void> {
+  try {
+    await nodeFileSystem.removeTree(path);
+  } catch (error) {
+    if (errorCodeOf(error) !== 'ENOTDIR') throw error;
+    await nodeFileSystem.unlink(path);
   }
 }
 

@@ -266,6 +266,28 @@ describe('the index', () => {
       await expectWhole(directory);
     }));
 
+  it.each([/^MANIFEST/, /^CURRENT/, /^LOG/, /log$/])(
+    'in which a directory lies in the place of %s is emptied and made anew',
+    (pattern) =>
+      withDirectory(async (directory) => {
+        await filled(directory);
+        for (const name of await readdir(join(directory, 'index'))) {
+          if (!pattern.test(name)) continue;
+          await rm(join(directory, 'index', name));
+          await mkdir(join(directory, 'index', name, 'inside'), { recursive: true });
+        }
+        await expectWhole(directory);
+      }),
+  );
+
+  it('in whose place a file lies is made anew', () =>
+    withDirectory(async (directory) => {
+      await filled(directory);
+      await rm(join(directory, 'index'), { recursive: true });
+      await writeFile(join(directory, 'index'), 'nonsense');
+      await expectWhole(directory);
+    }));
+
   it('whose entries lead nowhere is dropped and made anew', () =>
     withDirectory(async (directory) => {
       await filled(directory);
