@@ -84,6 +84,7 @@ export class Committer {
   #datasyncFailed = false;
   readonly #idleWaiters: (() => void)[] = [];
   #settled = true;
+  #abandoned = false;
 
   constructor(host: CommitHost, parts: CommitterParts, name: string, policy: FlushPolicy) {
     this.#host = host;
@@ -157,12 +158,16 @@ export class Committer {
     this.#settled = false;
     this.#startedAtMs = this.#parts.clock.monotonic();
     this.#watch(this.#parts.flushTimeoutMs);
-    this.#commit(group, ranges)
-      .then(
-        () => this.#finish(group),
-        (error: unknown) => this.#fail(storageErrorOf(error, `writing ${this.#name}`)),
-      )
-      .then(() => this.#comeToRest());
+    this.#commit(group, ranges).then(
+      () => {
+        this.#finish(group);
+        return this.#comeToRest();
+      },
+      (error: unknown) => {
+        this.#fail(storageErrorOf(error, `writing ${this.#name}`));
+        return this.#comeToRest();
+      },
+    );
   }
 
   /** Whether the file system has nothing more of ours; after a failure it may hang for long. */
@@ -184,6 +189,11 @@ export class Committer {
     this.#host.segmentClosed(segment);
     this.#parts.files.drop(segment.path);
     return true;
+  }
+
+  /** The log's files are deleted: what comes back late must not touch those of its successor, which has their names. */
+  abandon(): void {
+    this.#abandoned = true;
   }
 
   /** Stops the timers. Nothing is under way any more, or nobody waits for it. */
@@ -293,9 +303,15 @@ export class Committer {
     this.#tellIdle();
   }
 
-  async #comeToRest(): Promise<void> {
-    if (this.#failure !== undefined) await this.#takeBack();
-    this.#settled = true;
+  /** A promise only after a failure: commits that go well are many. */
+  #comeToRest(): Promise<void> | undefined {
+    if (this.#failure === undefined) {
+      this.#settled = true;
+      return undefined;
+    }
+    return this.#takeBack().then(() => {
+      this.#settled = true;
+    });
   }
 
   /**
@@ -305,7 +321,7 @@ export class Committer {
    */
   async #takeBack(): Promise<void> {
     const segment = this.#segment;
-    if (segment === undefined) return;
+    if (segment === undefined || this.#abandoned) return;
     const { files, log } = this.#parts;
     const name = this.#name;
     const position = this.#datasyncFailed ? segment.flushedBytes : this.#toldBytes;

@@ -163,8 +163,8 @@ export class LogStore {
   /** Topics whose logs are let go of, few at a time, or thousands would be one long turn. */
   readonly #leaving = new Gate(TOPICS_LEAVING_MAX);
   readonly #maintenance: Maintenance<PartitionLog>;
-  /** Of logs that failed and were closed, until they are opened again. */
-  readonly #failures = new Map<string, LogFailure>();
+  /** Of logs that failed and were closed, by directory, until they are opened again or deleted. */
+  readonly #failures = new Map<string, LogFailure & { readonly topicId: string }>();
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -191,6 +191,11 @@ export class LogStore {
     this.#maintenance.start();
   }
 
+  /** Where the data is. */
+  get directory(): string {
+    return this.#directory;
+  }
+
   get counters(): Readonly<StoreCounters> {
     return this.#parts.counters;
   }
@@ -203,6 +208,19 @@ export class LogStore {
   /** What is free on the disk; undefined when the file system does not tell. Never rejects. */
   freeBytes(): Promise<number | undefined> {
     return this.#parts.disk.measure();
+  }
+
+  /** As {@link freeBytes}, and how much there is in all. Never rejects. */
+  async diskSpace(): Promise<{ readonly totalBytes: number; readonly usableBytes: number } | undefined> {
+    try {
+      const [totalBytes, usableBytes] = await Promise.all([
+        this.#parts.fileSystem.totalBytes(this.#directory),
+        this.#parts.fileSystem.freeBytes(this.#directory),
+      ]);
+      return { totalBytes, usableBytes };
+    } catch {
+      return undefined;
+    }
   }
 
   /**
@@ -239,7 +257,9 @@ export class LogStore {
     } finally {
       const { failure } = log;
       // Its topic may have been deleted meanwhile.
-      if (this.#partitions.remove(open) && failure !== undefined) this.#failures.set(directory, failure);
+      if (this.#partitions.remove(open) && failure !== undefined) {
+        this.#failures.set(directory, { ...failure, topicId: open.topicId });
+      }
     }
   }
 
@@ -271,6 +291,11 @@ export class LogStore {
   async deleteTopic(topic: string, topicId: string, logIds: readonly number[] = []): Promise<void> {
     const leaving = this.#partitions.takeTopic(topicId);
     for (const { opened } of leaving) opened?.markDeleted();
+    for (const [directory, failure] of this.#failures) {
+      if (failure.topicId !== topicId) continue;
+      failure.abandon();
+      this.#failures.delete(directory);
+    }
     try {
       await this.#leaving.pass(() => this.#abandon(leaving));
       await this.#topics.delete(topic, topicId);

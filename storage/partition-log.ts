@@ -202,9 +202,7 @@ export class PartitionLog {
         `${this.name}: offset ${offset} is not within ${this.logStartOffset} and ${bound}`,
       );
     }
-    if (offset === bound) return emptyRange(offset);
-    const reader = this.#reads.byOffset;
-    return reader.readCached(offset, maxBytes, bound) ?? reader.read(offset, maxBytes, bound);
+    return this.readCached(offset, maxBytes, bound) ?? this.#reads.byOffset.read(offset, maxBytes, bound);
   }
 
   /** The same, at once, when memory holds it; else undefined (and then `read` says why). */
@@ -262,6 +260,7 @@ export class PartitionLog {
   /** The topic is going: nothing more is written for its sake. */
   markDeleted(): void {
     this.#state.deleted();
+    this.#committer.abandon();
     this.#files.abandon();
   }
 
@@ -279,6 +278,7 @@ export class PartitionLog {
     const segments = this.#segments.all;
     return {
       isSettled: () => this.#committer.isSettled,
+      abandon: () => this.#committer.abandon(),
       flushedBytesOf: (base) => segments.find(({ baseOffset }) => baseOffset === base)?.flushedBytes,
     };
   }
@@ -382,9 +382,9 @@ export class PartitionLog {
 
   async #closeFiles(): Promise<void> {
     const { active } = this.#appender;
-    const { newest } = this.#segments;
     if (active !== undefined) this.#background.add('indexing', this.#completion.closeSegment(active));
     await this.#completion.settled();
+    const { newest } = this.#segments;
     await this.#files.close(newest && this.#commits.checkpointOf(newest));
   }
 

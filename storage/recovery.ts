@@ -47,6 +47,8 @@ export interface LogFailure {
   readonly flushedBytesOf: (baseOffset: number) => number | undefined;
   /** Whether the file system has answered everything: what still hangs may yet write. */
   readonly isSettled: () => boolean;
+  /** The log's files are deleted: whatever still comes back leaves alone what has their names by then. */
+  readonly abandon: () => void;
 }
 
 /**

@@ -118,6 +118,29 @@ describe('a flush that hangs', () => {
     expect(valuesOf(await readAll(again))).toEqual(['kept']);
   });
 
+  it.each(['open', 'closed'])(
+    'leaves alone the files of the topic that was made in the place of its own (%s)',
+    async (state) => {
+      const { store, files, clock } = await openMachine();
+      const partition = await store.openPartition(PARTITION);
+      files.arm({ kind: 'datasync-hangs' });
+      const { flushed } = append(partition, [record('stuck')]);
+      while (files.isArmed) await turn();
+      clock.advance(30_000);
+      expect(await flushed).toBeDefined();
+      if (state === 'closed') await store.closePartition(partition);
+      await store.deleteTopic(PARTITION.topic, PARTITION.topicId);
+      const successor = { ...PARTITION, topicId: 'incarnation-2', logId: 2 };
+      const again = await store.openPartition(successor);
+      expect(await append(again, [record('acknowledged')]).flushed).toBeUndefined();
+      files.releaseHanging();
+      await turns(10);
+      await store.closePartition(again);
+      const reopened = await store.openPartition({ ...successor, leaderEpoch: 2 });
+      expect(valuesOf(await readAll(reopened))).toEqual(['acknowledged']);
+    },
+  );
+
   it('does not fail a log whose every flush is in time, however long it runs', async () => {
     const { store, clock } = await openMachine();
     const partition = await store.openPartition(PARTITION);
