@@ -182,6 +182,8 @@ export class LogTrimmer {
     files.drop(segment.path);
     try {
       await fileSystem.unlink(segment.path);
+      // Whoever still looked for it may have opened it meanwhile, and what is open takes room.
+      files.drop(segment.path);
     } catch (error) {
       // Readers do not see it any more, and the next opening removes it.
       if (errorCodeOf(error) !== 'ENOENT') {
