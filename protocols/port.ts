@@ -215,6 +215,11 @@ export interface TimestampedOffset {
   readonly leaderEpoch: number;
 }
 
+export interface EpochEnd {
+  readonly leaderEpoch: number;
+  readonly endOffset: number;
+}
+
 /** One partition that this node leads. A handle is dead (`deleted`) once its topic is deleted. */
 export interface Partition {
   readonly topic: string;
@@ -249,6 +254,12 @@ export interface Partition {
   offsetForTime(timestampMs: number, upTo: Visibility): Promise<TimestampedOffset | undefined>;
   /** First record among those with the largest timestamp, below the bound (KIP-734). Rejects as above. */
   offsetOfMaxTimestamp(upTo: Visibility): Promise<TimestampedOffset | undefined>;
+
+  /**
+   * The newest leader epoch at or below `leaderEpoch`, and where it ends: at the start of the next one, or at the log's
+   * end (KIP-101, KIP-279). Undefined when the log has newer ones only.
+   */
+  endOfEpoch(leaderEpoch: number): EpochEnd | undefined;
 
   /** `listener` is called in the tick in which the high watermark or the log start moved, or the topic was deleted. Returns its removal. */
   onAdvance(listener: () => void): () => void;

@@ -2,6 +2,7 @@
 // handlers/ makes one; apis.ts lists them; ApiVersions, the README's table and dispatch read that list.
 
 import type { Hub, Operation, Principal, RecordCursor, ResourceKind } from '../port.ts';
+import type { FetchSessions } from './fetch-sessions.ts';
 import type { GroupAdministration } from './groups/administration.ts';
 import type { GroupCoordinator } from './groups/coordinator.ts';
 import type { GroupOffsets } from './groups/offsets.ts';
@@ -20,6 +21,7 @@ export interface KafkaContext {
   readonly groups: GroupCoordinator;
   readonly offsets: GroupOffsets;
   readonly groupAdministration: GroupAdministration;
+  readonly fetchSessions: FetchSessions;
   readonly apis: readonly Api[];
   /** Its output lives until the answer is written: no await between. */
   readonly encoder: BatchEncoder;

@@ -7,6 +7,7 @@ import { ApiIndex } from './api-index.ts';
 import { APIS } from './apis.ts';
 import { Connection } from './connection.ts';
 import { ConnectionMemory } from './connection-memory.ts';
+import { FetchSessions } from './fetch-sessions.ts';
 import { GroupAdministration } from './groups/administration.ts';
 import { GroupCoordinator } from './groups/coordinator.ts';
 import { groupDirectory } from './groups/directory.ts';
@@ -29,6 +30,7 @@ export async function createKafkaFrontEnd(hub: Hub, options: KafkaOptions = {}):
     groups,
     offsets,
     groupAdministration: new GroupAdministration(groups),
+    fetchSessions: new FetchSessions(settings.fetchSessions, hub.clock, hub.random),
     apis: APIS,
     encoder: new BatchEncoder(),
     cursor: hub.cursor(),

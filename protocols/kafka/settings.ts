@@ -1,5 +1,6 @@
 // What a Kafka front end can be told, each with its default. Sizes are bytes, times milliseconds.
 
+import type { FetchSessionLimits } from './fetch-sessions.ts';
 import type { CoordinatorSettings } from './groups/coordinator.ts';
 import type { OffsetSettings } from './groups/offsets.ts';
 
@@ -20,6 +21,10 @@ export interface KafkaOptions {
   readonly fetchBytesMax?: number;
   /** Longest that a Fetch may wait. */
   readonly fetchMaxWaitMs?: number;
+  /** Fetch sessions that are kept; clients without one send full requests. */
+  readonly fetchSessionsMax?: number;
+  /** Memory that fetch sessions may take together. */
+  readonly fetchSessionBytesMax?: number;
   /** Records of one batch after decompression. */
   readonly decompressedBytesMax?: number;
   readonly groupMinSessionTimeoutMs?: number;
@@ -51,6 +56,7 @@ export interface KafkaSettings {
   readonly idleTimeoutMs: number;
   readonly fetchBytesMax: number;
   readonly fetchMaxWaitMs: number;
+  readonly fetchSessions: FetchSessionLimits;
   readonly decompressedBytesMax: number;
   readonly groups: CoordinatorSettings;
   readonly offsets: OffsetSettings;
@@ -73,6 +79,11 @@ export function kafkaSettings(options: KafkaOptions): KafkaSettings {
     idleTimeoutMs: options.idleTimeoutMs ?? 10 * MINUTE_MS,
     fetchBytesMax: options.fetchBytesMax ?? 16 * MEBIBYTE,
     fetchMaxWaitMs: options.fetchMaxWaitMs ?? 5 * MINUTE_MS,
+    fetchSessions: {
+      sessionsMax: options.fetchSessionsMax ?? 1_000,
+      bytesMax: options.fetchSessionBytesMax ?? 64 * MEBIBYTE,
+      protectedMs: 2 * MINUTE_MS,
+    },
     decompressedBytesMax: options.decompressedBytesMax ?? 64 * MEBIBYTE,
     groups: {
       minSessionTimeoutMs: options.groupMinSessionTimeoutMs ?? 6_000,

@@ -6,6 +6,7 @@ import type {
   Appended,
   BatchOptions,
   Clock,
+  EpochEnd,
   Log,
   Partition,
   Published,
@@ -36,6 +37,12 @@ const PUBLISHED: Published = {};
 const ALREADY_PUBLISHED: Promise<Published> = Promise.resolve(PUBLISHED);
 const NO_BYTES = Buffer.alloc(0);
 
+interface Listener {
+  call(): void;
+  /** Among all; −1 = removed. */
+  place: number;
+}
+
 export class HubPartition implements Partition {
   readonly topic: string;
   readonly topicId: string;
@@ -50,8 +57,8 @@ export class HubPartition implements Partition {
   #deleted = false;
   #leaderEpoch: number;
 
-  /** A removal while they are called leaves a gap, closed afterwards: the calls then need no copy. */
-  readonly #listeners: ((() => void) | undefined)[] = [];
+  /** A removal leaves a gap; gaps are closed when they are half of all and nothing is being called, so that it costs little. */
+  readonly #listeners: (Listener | undefined)[] = [];
   #waking = false;
   #gaps = 0;
 
@@ -238,9 +245,16 @@ export class HubPartition implements Partition {
     return log.offsetOfMaxTimestamp(endOf(log, upTo));
   }
 
+  endOfEpoch(leaderEpoch: number): EpochEnd | undefined {
+    const log = this.#log;
+    const end = log?.endOfEpoch(leaderEpoch);
+    // Beyond the high watermark a log may still lose what it has: nobody may count on it.
+    return end && log && { ...end, endOffset: Math.min(end.endOffset, log.highWatermark) };
+  }
+
   onAdvance(listener: () => void): () => void {
     // Its own entry, so that one function given twice is removed once.
-    const entry = () => listener();
+    const entry = { call: listener, place: this.#listeners.length };
     this.#listeners.push(entry);
     return () => this.#removeListener(entry);
   }
@@ -262,33 +276,33 @@ export class HubPartition implements Partition {
     this.#waking = true;
     for (let index = 0; index < count; index++) this.#callListener(index);
     this.#waking = false;
-    if (this.#gaps > 0) this.#closeGaps();
+    this.#closeGaps();
   }
 
   #callListener(index: number): void {
     try {
-      this.#listeners[index]?.();
+      this.#listeners[index]?.call();
     } catch (error) {
       // One listener's fault must reach neither the others nor the store, which is in the middle of a commit.
       this.#report.error('listener-failed', { partition: this.name, error });
     }
   }
 
-  #removeListener(entry: () => void): void {
-    const index = this.#listeners.indexOf(entry);
-    if (index < 0) return;
-    if (this.#waking) {
-      this.#listeners[index] = undefined;
-      this.#gaps++;
-    } else {
-      this.#listeners.splice(index, 1);
-    }
+  #removeListener(entry: Listener): void {
+    if (entry.place < 0) return;
+    this.#listeners[entry.place] = undefined;
+    entry.place = -1;
+    this.#gaps++;
+    if (!this.#waking) this.#closeGaps();
   }
 
   #closeGaps(): void {
+    if (this.#gaps * 2 < this.#listeners.length) return;
     let kept = 0;
     for (const listener of this.#listeners) {
-      if (listener !== undefined) this.#listeners[kept++] = listener;
+      if (listener === undefined) continue;
+      listener.place = kept;
+      this.#listeners[kept++] = listener;
     }
     this.#listeners.length = kept;
     this.#gaps = 0;

@@ -69,6 +69,10 @@ interface Pending {
 }
 
 export class FakePartition implements Partition {
+  endOfEpoch(): never {
+    throw new Error('not of this fake');
+  }
+
   readonly topic: string;
   readonly topicId: string;
   readonly partition: number;

@@ -1,4 +1,4 @@
-// Produce (key 0), versions 3–11. One batch per partition, decoded record by record into the store; a partition's
+// Produce (key 0), versions 3–13; 13 names topics by id (KIP-516). One batch per partition, decoded record by record into the store; a partition's
 // error is its own. The answer waits for what acks promises; the next Produce of the connection does not, so that
 // pipelined requests share a flush (KIP-98 batches, KIP-467 record errors).
 //
@@ -51,6 +51,7 @@ const ACKS: ReadonlyMap<number, Acks> = new Map([
 const TIMESTAMP_AFTER_MAX_MS = 3_600_000;
 /** Clients that speak less do not know zstd (KIP-110). */
 const ZSTD_VERSION_MIN = 7;
+const IDS_SINCE_VERSION = 13;
 
 type PartitionData = ProduceRequest['topicData'][number]['partitionData'][number];
 type PartitionAnswer = ProduceResponse['responses'][number]['partitionResponses'][number];
@@ -59,7 +60,8 @@ type Acknowledgement = Published | Refused;
 
 /** One partition of the request. Once it was taken it has an answer, or what was appended until that is acknowledged. */
 interface Item {
-  readonly topic: string;
+  /** Undefined = an id that no topic has. */
+  readonly topic: string | undefined;
   readonly data: PartitionData;
   answer: PartitionAnswer | undefined;
   appended: Appended | undefined;
@@ -95,7 +97,7 @@ export const produce = defineApi({
   key: 0,
   name: 'Produce',
   min: 3,
-  max: 11,
+  max: 13,
   overlaps: 'itself',
   request: ProduceRequest,
   response: ProduceResponse,
@@ -107,8 +109,9 @@ function handleProduce(
   call: Call,
 ): Outcome<ProduceResponse> | Promise<Outcome<ProduceResponse>> {
   const items: Item[] = [];
-  for (const { name, partitionData } of request.topicData) {
-    for (const data of partitionData) items.push(itemOf(name, data));
+  for (const { name, topicId, partitionData } of request.topicData) {
+    const topic = call.version >= IDS_SINCE_VERSION ? call.kafka.hub.topics.getById(topicId)?.name : name;
+    for (const data of partitionData) items.push(itemOf(topic, data));
   }
   const acks = ACKS.get(request.acks);
   const work: Produce = { request, call, items, acks, acknowledgements: [], settling: [], appendedBytes: 0 };
@@ -116,7 +119,7 @@ function handleProduce(
   return taken === undefined ? outcomeOf(work) : taken.then(() => outcomeOf(work));
 }
 
-function itemOf(topic: string, data: PartitionData): Item {
+function itemOf(topic: string | undefined, data: PartitionData): Item {
   return { topic, data, answer: undefined, appended: undefined, logAppendTimeMs: -1, acknowledgement: -1 };
 }
 
@@ -131,7 +134,7 @@ function takeItems(work: Produce, from: number): Promise<void> | undefined {
 
 function takeItem(work: Produce, item: Item): Promise<void> | undefined {
   const { hub, settings } = work.call.kafka;
-  const topic = hub.topics.get(item.topic);
+  const topic = item.topic === undefined ? undefined : hub.topics.get(item.topic);
   const partition = topic?.partitions[item.data.index];
   const fault = itemFault(work, item, topic, partition);
   if (fault !== ERROR_CODES.NONE || topic === undefined || partition === undefined) {
@@ -166,6 +169,7 @@ function itemFault(
   if (work.acks === undefined) return ERROR_CODES.INVALID_REQUIRED_ACKS;
   if (work.request.transactionalId !== null) return ERROR_CODES.INVALID_TXN_STATE;
   if (saysTransactional(item.data.records)) return ERROR_CODES.TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
+  if (item.topic === undefined) return ERROR_CODES.UNKNOWN_TOPIC_ID;
   if (!allows(work.call, 'write', 'topic', item.topic)) return ERROR_CODES.TOPIC_AUTHORIZATION_FAILED;
   if (topic?.internal === true) return ERROR_CODES.INVALID_TOPIC_EXCEPTION;
   return partition === undefined ? ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION : ERROR_CODES.NONE;
@@ -228,9 +232,9 @@ function respond(work: Produce, acknowledgements: readonly Acknowledgement[]): P
     return answers.some(({ errorCode }) => errorCode !== ERROR_CODES.NONE) ? HANG_UP : NO_ANSWER;
   let next = 0;
   const responses: ProduceResponse['responses'][number][] = [];
-  for (const { name, partitionData } of work.request.topicData) {
+  for (const { name, topicId, partitionData } of work.request.topicData) {
     if (partitionData.length === 0) continue;
-    responses.push({ name, partitionResponses: answers.slice(next, next + partitionData.length) });
+    responses.push({ name, topicId, partitionResponses: answers.slice(next, next + partitionData.length) });
     next += partitionData.length;
   }
   return { responses };

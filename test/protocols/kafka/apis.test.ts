@@ -28,7 +28,7 @@ describe('the list of APIs', () => {
     expect(ranges).toMatchObject({
       ApiVersions: [0, 4],
       Metadata: [0, 12],
-      Produce: [3, 11],
+      Produce: [3, 13],
       ListOffsets: [1, 7],
       FindCoordinator: [0, 6],
       JoinGroup: [0, 9],

@@ -249,11 +249,43 @@ describe('versions', () => {
     expect(batchOffsets(responses[0]?.partitions[0]?.records ?? null)).toEqual([0]);
   });
 
-  test('no session is kept: id 0 in answers, another one is not found', async () => {
-    const { name, client } = await topicOf();
-    const opening = await client.ask(api.fetch, 11, { ...fetchOf(name, 0), sessionId: 0, sessionEpoch: 0 });
-    expect(opening).toMatchObject({ errorCode: 0, sessionId: 0 });
-    const going = await client.ask(api.fetch, 11, { ...fetchOf(name, 0), sessionId: 5, sessionEpoch: 3 });
-    expect(going.errorCode).toBe(ERROR_CODES.FETCH_SESSION_ID_NOT_FOUND);
+  test('a reader whose last epoch ended elsewhere is told where, at once (KIP-595)', async () => {
+    const { name, partition, client } = await topicOf();
+    await fill(name, 10);
+    const { leaderEpoch, topicId } = partition;
+    const ask = async (lastFetchedEpoch: number, fetchOffset: number) => {
+      const wait = fetchOf(name, fetchOffset, { maxWaitMs: FOREVER_MS });
+      const partitions = [{ ...wait.topics[0]!.partitions[0]!, lastFetchedEpoch }];
+      const request = { ...wait, topics: [{ topicId, partitions }] };
+      return (await client.ask(api.fetch, 17, request)).responses[0]!.partitions[0]!;
+    };
+    const within = await ask(leaderEpoch, 0);
+    expect(batchOffsets(within.records)).toEqual([0]);
+    expect(within.divergingEpoch).toEqual({ epoch: -1, endOffset: -1 });
+    const beyond = await ask(leaderEpoch, 5);
+    expect(beyond).toMatchObject({ errorCode: 0, divergingEpoch: { epoch: leaderEpoch, endOffset: 1 } });
+    expect(batchOffsets(beyond.records)).toEqual([]);
+    expect((await ask(leaderEpoch + 1, 0)).errorCode).toBe(ERROR_CODES.OFFSET_OUT_OF_RANGE);
+  });
+
+  test('a follower is told that there are none, and an old leader epoch who leads (KIP-951)', async () => {
+    const { name, partition, client } = await topicOf();
+    const { topicId, leaderEpoch } = partition;
+    const topicsOf = (epoch: number) => [
+      { topicId, partitions: fetchOf(name, 0, { currentLeaderEpoch: epoch }).topics[0]!.partitions },
+    ];
+    const replica = { ...fetchOf(name, 0), topics: topicsOf(-1), replicaState: { replicaId: 3 } };
+    const answer = await client.ask(api.fetch, 17, replica);
+    expect(answer.responses[0]?.partitions[0]).toMatchObject({
+      errorCode: ERROR_CODES.NOT_LEADER_OR_FOLLOWER,
+      currentLeader: { leaderId: 7, leaderEpoch },
+    });
+    expect(answer.nodeEndpoints).toMatchObject([{ nodeId: 7, port: kafka.port }]);
+    const unknown = await client.ask(api.fetch, 17, {
+      ...fetchOf(name, 0),
+      topics: topicsOf(leaderEpoch + 1),
+    });
+    expect(unknown).toMatchObject({ nodeEndpoints: [] });
+    expect(unknown.responses[0]?.partitions[0]?.errorCode).toBe(ERROR_CODES.UNKNOWN_LEADER_EPOCH);
   });
 });

@@ -1,0 +1,103 @@
+// What a Fetch reads of its partitions: stored ranges up to the limits of the request and of the partition, the first batch
+// with records whole, however large (KIP-74).
+//
+// A stretch of offsets without records, as compaction leaves it, is passed over: an answer that has no record at all does
+// not count towards the bytes that a Fetch waits for, and moves its reader on.
+
+import type { Partition, RecordCursor, RecordRange, Visibility } from '../port.ts';
+import { hasRecordFrom, SKIP_BYTES } from './empty-stretch.ts';
+import { ERROR_CODES, type ErrorCode, READ_ERROR_CODES } from './error-codes.ts';
+import type { FetchedPartition } from './fetch-sessions.ts';
+import { readableUpTo } from './fetch-wait.ts';
+
+/** A partition that is fetched, and what was read of it. */
+export interface FetchItem extends FetchedPartition {
+  /** Undefined with an error code. */
+  readonly partition: Partition | undefined;
+  errorCode: ErrorCode;
+  /** Where the reader's last epoch ended here, when it has more of it: there is nothing to read for it. */
+  diverging: { readonly epoch: number; readonly endOffset: number } | undefined;
+  /** One behind the other; the store gives what lies together in memory. The first has a record to give. */
+  ranges: RecordRange[];
+  /** From the offset asked for up to here there is no record. */
+  emptyUpTo: number;
+}
+
+export interface FetchReading {
+  readonly items: readonly FetchItem[];
+  readonly upTo: Visibility;
+  readonly bytesMax: number;
+  /** Topics are named by id. */
+  readonly isById: boolean;
+  readonly cursor: RecordCursor;
+}
+
+/** Reads the items in order until the request's limit; returns the stored bytes read. */
+export async function readItems(fetch: FetchReading): Promise<number> {
+  let bytes = 0;
+  for (const item of fetch.items) {
+    letGo(item);
+    if (item.errorCode === ERROR_CODES.NONE && item.diverging === undefined)
+      bytes += await readItem(fetch, item, fetch.bytesMax - bytes, bytes > 0);
+  }
+  return bytes;
+}
+
+/** @param hasBytes the answer has records already, so that the limits are strict (KIP-74). */
+async function readItem(
+  fetch: FetchReading,
+  item: FetchItem,
+  bytesLeft: number,
+  hasBytes: boolean,
+): Promise<number> {
+  const { partition, request } = item;
+  if (partition === undefined) return 0;
+  if (partition.deleted) {
+    item.errorCode = fetch.isById ? ERROR_CODES.UNKNOWN_TOPIC_ID : ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
+    return 0;
+  }
+  const maxBytes = Math.min(request.partitionMaxBytes, bytesLeft);
+  let offset = request.fetchOffset;
+  let bytes = 0;
+  while (mayHaveMore(partition, offset, fetch.upTo)) {
+    const isFirst = !hasBytes && bytes === 0;
+    if (!isFirst && bytes >= maxBytes) break;
+    const isSkipping = item.ranges.length === 0 && item.emptyUpTo >= 0;
+    const readBytes = Math.max(isSkipping ? SKIP_BYTES : 1, maxBytes - bytes);
+    const range = await partition.read({ offset, maxBytes: readBytes, upTo: fetch.upTo });
+    if (range.refused !== undefined) {
+      item.errorCode = READ_ERROR_CODES[range.refused];
+      return 0;
+    }
+    // The store gives its first batch whole; only the first of the answer may be larger than the limits.
+    const rangeBytes = range.end - range.start;
+    if (rangeBytes === 0) break;
+    if (item.ranges.length === 0 && !hasRecordFrom(fetch.cursor, range, request.fetchOffset)) {
+      range.release?.();
+      offset = range.nextOffset;
+      item.emptyUpTo = offset;
+      continue;
+    }
+    if (!isFirst && bytes + rangeBytes > maxBytes) {
+      range.release?.();
+      break;
+    }
+    item.ranges.push(range);
+    bytes += rangeBytes;
+    offset = range.nextOffset;
+  }
+  return bytes;
+}
+
+/** At the end, where most fetches stand, nothing is read. Beyond the log and before it, the store says why not. */
+function mayHaveMore(partition: Partition, offset: number, upTo: Visibility): boolean {
+  const isInLog = offset >= partition.logStartOffset && offset <= partition.logEndOffset;
+  return !isInLog || offset < readableUpTo(partition, upTo);
+}
+
+/** Nothing looks at what was read any more: the encoder has copied what it took. */
+export function letGo(item: FetchItem): void {
+  for (const range of item.ranges) range.release?.();
+  item.ranges = [];
+  item.emptyUpTo = -1;
+}
