@@ -16,6 +16,8 @@ type PartitionAnswer = FetchResponse['responses'][number]['partitions'][number];
 export interface FetchedTopic {
   readonly topic: string;
   readonly topicId: string;
+  /** The name that a session knows the topic by whose id it is. */
+  readonly knownAs?: string | undefined;
 }
 
 /** A partition that is asked for, and how. */
@@ -59,6 +61,7 @@ interface Remembered extends FetchedPartition {
 }
 
 interface RememberedTopic extends FetchedTopic {
+  knownAs: string | undefined;
   readonly partitions: Map<number, Remembered>;
 }
 
@@ -93,7 +96,7 @@ export class FetchSession implements Iterable<FetchedPartition> {
     const key = this.#keyOf(topic);
     let known = this.#topics.get(key);
     if (known === undefined) {
-      known = { topic: topic.topic, topicId: topic.topicId, partitions: new Map() };
+      known = { topic: topic.topic, topicId: topic.topicId, knownAs: undefined, partitions: new Map() };
       this.#topics.set(key, known);
       this.byteLength += topicBytes(topic);
     }
@@ -120,10 +123,15 @@ export class FetchSession implements Iterable<FetchedPartition> {
     this.byteLength -= topicBytes(topic);
   }
 
-  /** Whether the client has to be told; if so, it is remembered that it was. */
-  tell({ topic, request }: FetchedPartition, answer: PartitionAnswer): boolean {
-    const remembered = this.#topics.get(this.#keyOf(topic))?.partitions.get(request.partition);
-    if (remembered === undefined) return true;
+  /**
+   * Whether the client has to be told; if so, it is remembered that it was.
+   * @param name of the topic; undefined = there is none
+   */
+  tell({ topic, request }: FetchedPartition, name: string | undefined, answer: PartitionAnswer): boolean {
+    const known = this.#topics.get(this.#keyOf(topic));
+    const remembered = known?.partitions.get(request.partition);
+    if (known === undefined || remembered === undefined) return true;
+    known.knownAs ??= name;
     const hasRecords = (answer.records?.length ?? 0) > 0;
     const isError = answer.errorCode !== ERROR_CODES.NONE;
     const logStartOffset = answer.logStartOffset ?? -1;

@@ -112,7 +112,7 @@ function itemOf(
     ranges: [],
     emptyUpTo: -1,
   };
-  if (name === undefined) item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_ID;
+  if (name === undefined) item.errorCode = unknownIdFault(topic, call);
   else if (!allows(call, 'read', 'topic', name)) item.errorCode = ERROR_CODES.TOPIC_AUTHORIZATION_FAILED;
   else if (partition === undefined) item.errorCode = ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
   else {
@@ -123,6 +123,12 @@ function itemOf(
     else diverge(item, partition);
   }
   return item;
+}
+
+/** A session that knew the topic is told when another one has its name. */
+function unknownIdFault({ knownAs }: FetchItem['topic'], call: Call): ErrorCode {
+  const isMadeAgain = knownAs !== undefined && call.kafka.hub.topics.get(knownAs) !== undefined;
+  return isMadeAgain ? ERROR_CODES.INCONSISTENT_TOPIC_ID : ERROR_CODES.UNKNOWN_TOPIC_ID;
 }
 
 /** There are no followers here: a broker that asks as one believes in something that is not so. */
@@ -175,7 +181,7 @@ function respond(fetch: Fetch): FetchResponse {
   for (const item of fetch.items) {
     const answer = answerOf(fetch, item, encodedBytes);
     encodedBytes += answer.records?.length ?? 0;
-    const isTold = session === undefined || session.tell(item, answer);
+    const isTold = session === undefined || session.tell(item, item.partition?.topic, answer);
     if (!isTold && context.kind === 'incremental') continue;
     if (item.topic !== topic)
       responses.push({ topic: item.topic.topic, topicId: item.topic.topicId, partitions: [] });

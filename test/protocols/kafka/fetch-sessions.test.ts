@@ -112,7 +112,14 @@ describe('a session', () => {
     await put(client, name);
     expect(await fetch(await kafka.connect(), id, 1, {}, 17)).toMatchObject({ withRecords: [0] });
     await kafka.hub.topics.delete(name);
-    expect(await fetch(client, id, 2, {}, 17)).toMatchObject({ partitions: [0], withRecords: [] });
+    expect(await faultsOf(id, 2)).toEqual([ERROR_CODES.UNKNOWN_TOPIC_ID]);
+    await kafka.createTopic(name);
+    expect(await faultsOf(id, 3)).toEqual([ERROR_CODES.INCONSISTENT_TOPIC_ID]);
+
+    async function faultsOf(sessionId: number, epoch: number) {
+      const { responses } = await client.ask(api.fetch, 17, requestOf(sessionId, epoch));
+      return responses.flatMap(({ partitions }) => partitions.map(({ errorCode }) => errorCode));
+    }
   });
 
   test('goes round its partitions, so that none starves', async () => {

@@ -48,6 +48,19 @@ async function produce(client: KafkaSocket, ...args: Parameters<typeof produceOf
   return responses[0]!.partitionResponses[0]!;
 }
 
+test('topics are named by id from version 13; an unknown id is error 100', async () => {
+  const { name, partition, client } = await topicOf();
+  const { acks, timeoutMs, topicData } = produceOf(name, batch('v'));
+  const ids = [partition.topicId, '00000000-0000-0000-0000-000000000112'];
+  const byId = ids.map((topicId) => ({ topicId, partitionData: topicData[0]!.partitionData }));
+  const { responses } = await client.ask(api.produce, 13, { acks, timeoutMs, topicData: byId });
+  expect(responses.map(({ topicId, partitionResponses: [answer] }) => [topicId, answer?.errorCode])).toEqual([
+    [ids[0], 0],
+    [ids[1], ERROR_CODES.UNKNOWN_TOPIC_ID],
+  ]);
+  expect(partition.highWatermark).toBe(1);
+});
+
 describe('what is wrong with a partition', () => {
   const cases: [string, number, (name: string) => Parameters<typeof produceOf>, Record<string, string>?][] = [
     ['an unknown topic', ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION, () => ['nope', batch('v')]],
