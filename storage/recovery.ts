@@ -113,8 +113,13 @@ export async function recoverLog(
     await fileSystem.syncDirectory(directory);
   }
   if (newestEnd?.corrupt === undefined) await removeBelowStart(parts, directory, segments, manifest);
-  const oldest = segments[0]?.baseOffset ?? Math.min(...[...files, ...empty].map((file) => file.baseOffset));
-  const logStartOffset = Math.max(manifest?.logStartOffset ?? 0, Number.isFinite(oldest) ? oldest : 0);
+  const oldest =
+    segments[0] ?? [...files, ...empty].toSorted((a, b) => a.baseOffset - b.baseOffset)[0] ?? NO_FILE;
+  const logStartOffset = Math.max(manifest?.logStartOffset ?? 0, oldest.baseOffset);
+  if (logStartOffset > oldest.baseOffset) {
+    // Only the manifest says so, and a process that was killed may not have got to flush its name.
+    await fileSystem.syncDirectory(directory);
+  }
   const scannedEnd = newestEnd?.endOffset ?? 0;
   const logEndOffset = Math.max(scannedEnd, logStartOffset);
   const promised = manifest?.highWatermark ?? 0;
@@ -134,6 +139,8 @@ export async function recoverLog(
     producersRebuilt: producers.isRebuilt,
   };
 }
+
+const NO_FILE = { baseOffset: 0 };
 
 /** Highest leader epoch in the file names and the manifest; 0 when the partition is not there. */
 export async function highestEpochOnDisk(parts: StoreParts, directory: string): Promise<number> {

@@ -85,16 +85,27 @@ export class TopicDirectories {
   /** Frees the name, durably. What another incarnation has there stays. */
   async delete(topic: string, topicId: string): Promise<void> {
     this.#made.delete(topicId);
-    const away = join(this.#data, DELETED_DIRECTORY, topicId);
-    const isThere = await this.#renames.pass(async () => {
-      if (!(await this.has(topic, topicId))) return false;
-      await this.#fileSystem.rename(topicDirectory(this.#data, topic), away);
-      return true;
-    });
+    const away = await this.#renames.pass(async () =>
+      (await this.has(topic, topicId)) ? this.#moveAway(topic, topicId) : undefined,
+    );
     // When it is not there, an attempt before this one may have failed right here.
     await this.#topicsSync.run();
     await this.#deletedSync.run();
-    if (isThere) this.#remove(away);
+    if (away !== undefined) this.#remove(away);
+  }
+
+  /** Returns where it is now. A rename of which a crash kept one half has left the usual place taken. */
+  async #moveAway(topic: string, topicId: string): Promise<string> {
+    for (let name = topicId; ; name = `${topicId}-${++this.#asideCount}`) {
+      const away = join(this.#data, DELETED_DIRECTORY, name);
+      try {
+        await this.#fileSystem.rename(topicDirectory(this.#data, topic), away);
+        return away;
+      } catch (error) {
+        const code = errorCodeOf(error);
+        if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
+      }
+    }
   }
 
   /** Resolves when nothing is being removed. */
