@@ -22,9 +22,9 @@ import { epochStarts, writeLeaderEpochs } from './leader-epochs.ts';
 import { readCheckpoint, readManifest, writeManifest } from './manifest.ts';
 import { OffsetIndex } from './offset-index.ts';
 import { readProducerSnapshot } from './producer-snapshot.ts';
-import { keepAside } from './recovery.ts';
 import { Segment, SegmentList } from './segment.ts';
 import { removeIfThere } from './small-file.ts';
+import { keepAside } from './tail-recovery.ts';
 
 export interface CutPlan {
   readonly directory: string;

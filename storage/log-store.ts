@@ -320,7 +320,7 @@ export class LogStore {
   }
 
   async #open(directory: string, options: PartitionOptions): Promise<PartitionLog> {
-    const { topic, topicId, leaderEpoch } = options;
+    const { topic, topicId, logId, leaderEpoch } = options;
     const { fileSystem } = this.#parts;
     await this.#topics.ensure(topic, topicId);
     const names = await namesIn(fileSystem, directory);
@@ -331,7 +331,7 @@ export class LogStore {
     if (failure?.isSettled() === false) {
       throw new StorageError('sticky', `${directory}: a write from before the failure has not come back yet`);
     }
-    const recovered = await recoverLog(this.#parts, directory, names ?? [], leaderEpoch, failure);
+    const recovered = await recoverLog(this.#parts, directory, logId, names ?? [], leaderEpoch, failure);
     this.#failures.delete(directory);
     const log = new PartitionLog(this.#parts, { ...options, directory }, recovered);
     return log;

@@ -1,27 +1,15 @@
 // Opens what an earlier run left of a partition. The log is the truth. Older segments were on disk before their
-// successor had a name, so only the newest can be torn: it is checked batch by batch from the checkpoint on, or from
-// its start. The first torn batch ends the log; what follows is kept aside and cut before anything is appended; what
-// is kept is written again and flushed before the log counts as open, since a killed process leaves bytes that are in
-// memory only, even behind a flush.
+// successor had a name, so only the newest can be torn: tail-recovery.ts looks where it ends.
 import { join } from 'node:path';
-import { BatchScan } from './batch-scan.ts';
-import { errorCodeOf, StorageError } from './errors.ts';
-import {
-  CHECKPOINT_FILE,
-  cutFileName,
-  MANIFEST_FILE,
-  parseSegmentFileName,
-  segmentFileName,
-} from './file-names.ts';
-import type { OpenFile } from './file-system.ts';
-import { BATCH_LEADER_EPOCH_AT, batchBaseOffsetAt, batchLastOffsetAt, verifyBatch, viewOf } from './frame.ts';
+import { StorageError } from './errors.ts';
+import { CHECKPOINT_FILE, MANIFEST_FILE, parseSegmentFileName } from './file-names.ts';
 import { removeBelowStart, removeCompacting, removeOldCuts } from './leftovers.ts';
-import { DAMAGE_SEARCH_BYTES_MAX, SCAN_BYTES } from './limits.ts';
-import { type Manifest, type RecoveryCheckpoint, readCheckpoint, readManifest } from './manifest.ts';
+import { type Manifest, readCheckpoint, readManifest } from './manifest.ts';
 import { ProducerRecovery, type SegmentFile } from './producer-recovery.ts';
 import type { ProducerStates } from './producer-states.ts';
 import { Segment } from './segment.ts';
 import type { StoreParts } from './store-parts.ts';
+import { recoverNewest, startOfScan, type TailVerdict } from './tail-recovery.ts';
 
 export interface RecoveredLog {
   readonly segments: readonly Segment[];
@@ -52,6 +40,7 @@ export interface LogFailure {
 }
 
 /**
+ * @param logId for its index
  * @param names in the partition's directory
  * @param leaderEpoch of the opening; below what is on disk it is refused before anything is changed
  * @param failure of the last opening in this process
@@ -60,6 +49,7 @@ export interface LogFailure {
 export async function recoverLog(
   parts: StoreParts,
   directory: string,
+  logId: number,
   names: readonly string[],
   leaderEpoch: number,
   failure: LogFailure | undefined,
@@ -90,10 +80,13 @@ export async function recoverLog(
     await producers.begin(manifest?.logStartOffset ?? 0);
   } else {
     await producers.begin(startOfScan(newest, checkpoint).offset);
-    // Bytes below this offset were on disk once; a bad batch there is damage and not a torn write.
-    const provenOffset = Math.max(manifest?.highWatermark ?? 0, checkpoint?.logEndOffset ?? 0);
+    const tail = {
+      ...{ directory, logId, file: newest, checkpoint },
+      flushedBytes: failure?.flushedBytesOf(newest.baseOffset),
+      provenOffset: Math.max(manifest?.highWatermark ?? 0, checkpoint?.logEndOffset ?? 0),
+    };
     newestEnd = await parts.scans
-      .pass(() => recoverNewest(parts, directory, newest, checkpoint, failure, provenOffset, producers))
+      .pass(() => recoverNewest(parts, tail, producers))
       .catch((error: unknown) => {
         producers.release();
         throw error;
@@ -187,204 +180,4 @@ async function segmentFiles(
     }
   }
   return { files: filled, empty: files.filter(({ byteSize }) => byteSize === 0) };
-}
-
-interface TailVerdict {
-  readonly byteSize: number;
-  readonly endOffset: number;
-  readonly corrupt: StorageError | undefined;
-}
-
-async function recoverNewest(
-  parts: StoreParts,
-  directory: string,
-  file: SegmentFile,
-  checkpoint: RecoveryCheckpoint | undefined,
-  failure: LogFailure | undefined,
-  provenOffset: number,
-  producers: ProducerRecovery,
-): Promise<TailVerdict> {
-  const path = join(directory, file.name);
-  let start = startOfScan(file, checkpoint);
-  const end = Math.min(failure?.flushedBytesOf(file.baseOffset) ?? file.byteSize, file.byteSize);
-  if (start.position === file.byteSize) {
-    return { byteSize: file.byteSize, endOffset: start.offset, corrupt: undefined };
-  }
-  const handle = await parts.fileSystem.open(path, 'write');
-  try {
-    let scan = new BatchScan(Math.min(start.position, end), end);
-    let offset = await scanBatches(handle, scan, file, start.offset, producers);
-    if (offset === start.offset && start.position > 0) {
-      // Either what was written first after the checkpoint is torn, or the checkpoint is wrong. A wrong one costs this
-      // scan; believed, it would cost the records behind it.
-      start = { position: 0, offset: file.baseOffset };
-      scan = new BatchScan(0, end);
-      const claimed = offset;
-      offset = await scanBatches(handle, scan, file, start.offset, producers);
-      if (offset !== claimed) producers.distrust();
-    }
-    const byteSize = scan.position + scan.byteLength;
-    parts.counters.recoveredBytes += byteSize - start.position;
-    if (
-      byteSize < end &&
-      offset < provenOffset &&
-      (await goodBatchFollows(handle, byteSize, file, offset, provenOffset))
-    ) {
-      const message = `${path} is damaged at byte ${byteSize}, offset ${offset}: the partition can be read up to there only`;
-      parts.log.error('log.damaged', { path, position: byteSize, offset });
-      return { byteSize, endOffset: offset, corrupt: new StorageError('corrupt', message) };
-    }
-    if (byteSize < file.byteSize) await cutTail(parts, directory, file, handle, byteSize, offset);
-    await writeAgain(parts, path, handle, start.position, byteSize);
-    await handle.datasync();
-    return { byteSize, endOffset: offset, corrupt: undefined };
-  } finally {
-    await handle.close();
-  }
-}
-
-/** The checkpoint counts when it names the newest segment and lies within it. */
-function startOfScan(
-  file: SegmentFile,
-  checkpoint: RecoveryCheckpoint | undefined,
-): { readonly position: number; readonly offset: number } {
-  if (
-    checkpoint !== undefined &&
-    checkpoint.segmentBase === file.baseOffset &&
-    checkpoint.bytePosition <= file.byteSize &&
-    checkpoint.logEndOffset >= file.baseOffset
-  ) {
-    return { position: checkpoint.bytePosition, offset: checkpoint.logEndOffset };
-  }
-  return { position: 0, offset: file.baseOffset };
-}
-
-/**
- * Scans good batches of the file's epoch, each where the last one ended or, after compaction, above; returns the offset
- * behind them. `scan` stands on the last.
- */
-async function scanBatches(
-  handle: OpenFile,
-  scan: BatchScan,
-  file: SegmentFile,
-  startOffset: number,
-  producers: ProducerRecovery,
-): Promise<number> {
-  let offset = startOffset;
-  for (;;) {
-    const step = scan.step();
-    if (step === 'more') {
-      await scan.load(handle);
-      continue;
-    }
-    if (step === 'newer') {
-      throw new StorageError('format', `${file.name} was written in a newer format than this version reads`);
-    }
-    if (step !== 'good') return offset;
-    const { view, at } = scan;
-    const fits =
-      batchBaseOffsetAt(view, at) >= offset &&
-      view.getUint32(at + BATCH_LEADER_EPOCH_AT) === file.leaderEpoch;
-    if (!fits) {
-      scan.byteLength = 0;
-      return offset;
-    }
-    producers.note(view, at);
-    offset = batchLastOffsetAt(view, at) + 1;
-  }
-}
-
-/** Whether a good batch below `provenOffset` lies behind the bad one: then it is not the end that was torn. */
-async function goodBatchFollows(
-  handle: OpenFile,
-  position: number,
-  file: SegmentFile,
-  offset: number,
-  provenOffset: number,
-): Promise<boolean> {
-  const bytes = Buffer.allocUnsafeSlow(Math.min(file.byteSize - position, DAMAGE_SEARCH_BYTES_MAX));
-  const loaded = await handle.read(bytes, 0, bytes.length, position);
-  const view = viewOf(bytes);
-  for (let at = 1; at < loaded; at++) {
-    if (verifyBatch(bytes, view, at, loaded) !== 'good') continue;
-    const base = batchBaseOffsetAt(view, at);
-    return base > offset && base < provenOffset;
-  }
-  return false;
-}
-
-/** Copies what is cut beside the segment, then cuts. A copy that fails (a full disk) does not keep the log shut. */
-async function cutTail(
-  parts: StoreParts,
-  directory: string,
-  file: SegmentFile,
-  handle: OpenFile,
-  position: number,
-  logEndOffset: number,
-): Promise<void> {
-  const cutBytes = file.byteSize - position;
-  const name = cutFileName(segmentFileName(file.leaderEpoch, file.baseOffset), position);
-  let keptAs: string | undefined = name;
-  try {
-    await keepAside(parts, join(directory, name), handle, position, cutBytes);
-  } catch (error) {
-    keptAs = undefined;
-    parts.log.error('log.cut-not-kept', { path: join(directory, name), error });
-  }
-  await handle.truncate(position);
-  await handle.datasync();
-  await parts.fileSystem.syncDirectory(directory);
-  parts.counters.cutBytes += cutBytes;
-  parts.log.warn('log.tail-cut', { directory, segment: file.name, position, cutBytes, logEndOffset, keptAs });
-}
-
-/**
- * When a flush failed, and the process ended before it had taken back what it wrote, the bytes are in memory alone and
- * no later flush writes them: the system believes that it has. What is written anew is flushed anew.
- */
-async function writeAgain(
-  parts: StoreParts,
-  path: string,
-  handle: OpenFile,
-  from: number,
-  end: number,
-): Promise<void> {
-  const bytes = Buffer.allocUnsafeSlow(Math.min(end - from, SCAN_BYTES));
-  try {
-    for (let position = from; position < end; ) {
-      const count = await handle.read(bytes, 0, Math.min(bytes.length, end - position), position);
-      if (count === 0) return;
-      await handle.write(bytes, 0, count, position);
-      position += count;
-    }
-  } catch (error) {
-    // A file system that never overwrites in place may have no room for it; a full disk must not keep a log shut.
-    if (errorCodeOf(error) !== 'ENOSPC') throw error;
-    parts.log.warn('log.not-written-again', { path, position: from, error });
-  }
-}
-
-/** Copies `length` bytes from `position` on into a new file, durably but for its name. */
-export async function keepAside(
-  parts: Pick<StoreParts, 'fileSystem'>,
-  path: string,
-  handle: OpenFile,
-  position: number,
-  length: number,
-): Promise<void> {
-  // A crash between the copy and the cut leaves the same bytes here.
-  await parts.fileSystem.unlink(path).catch(() => {});
-  const copy = await parts.fileSystem.open(path, 'create');
-  try {
-    const bytes = Buffer.allocUnsafeSlow(Math.min(length, SCAN_BYTES));
-    for (let done = 0; done < length; ) {
-      const count = await handle.read(bytes, 0, Math.min(bytes.length, length - done), position + done);
-      if (count === 0) break;
-      await copy.write(bytes, 0, count, done);
-      done += count;
-    }
-    await copy.datasync();
-  } finally {
-    await copy.close();
-  }
 }

@@ -255,11 +255,16 @@ describe('a checkpoint', () => {
   it.each([
     ['in the middle of a batch', { segmentBase: 0, bytePosition: 300, logEndOffset: 2 }],
     ['at another offset than the one it names', { segmentBase: 0, bytePosition: 0, logEndOffset: 3 }],
+    [
+      'at the beginning, and names an offset behind it,',
+      { segmentBase: 0, bytePosition: -1, logEndOffset: 3 },
+    ],
   ])('that lies %s does not cut what is behind it', async (_what, fields) => {
     const machine = new Machine();
     await machine.killedAfterSix();
     const bytes = machine.files.bytesOf(FIRST);
-    const bytePosition = fields.bytePosition === 0 ? batchLength(bytes) : fields.bytePosition;
+    const position = fields.bytePosition === 0 ? batchLength(bytes) : fields.bytePosition;
+    const bytePosition = Math.max(position, 0);
     expect(bytePosition).toBeLessThan(bytes.length);
     machine.files.overwrite(CHECKPOINT, checkpoint({ ...fields, bytePosition })());
     const { partition, store } = await machine.open();
@@ -295,6 +300,61 @@ describe('a checkpoint', () => {
     const again = await machine.open();
     expect(again.store.counters.recoveredBytes).toBe(machine.files.bytesOf(FIRST).length - bytePosition);
     expect(again.partition.logEndOffset).toBe(partition.logEndOffset);
+  });
+});
+
+describe('a checkpoint behind which the first batch is torn', () => {
+  const TORN_BYTES = 50;
+
+  /** Several runs of the index, a checkpoint behind them, and a torn batch behind that. */
+  async function tornBehindCheckpoint(): Promise<{ readonly machine: Machine; readonly position: number }> {
+    const machine = new Machine();
+    const { store } = await openStore({
+      directory: '/data',
+      fileSystem: machine.files.process(),
+      index: machine.index,
+      checkpointBytes: 400_000,
+      indexIntervalBytes: 1,
+    });
+    const partition = await store.openPartition(PARTITION);
+    const appendOne = (): Promise<unknown> => append(partition, [record('x'.repeat(1000))]).flushed;
+    while (!machine.files.paths().includes(CHECKPOINT)) await appendOne();
+    await appendOne();
+    machine.files.kill();
+    const { bytePosition } = JSON.parse(machine.files.bytesOf(CHECKPOINT).toString());
+    machine.change(FIRST, (bytes) => bytes.subarray(0, bytePosition + TORN_BYTES));
+    return { machine, position: bytePosition };
+  }
+
+  it('is found right by what lies before it from the last index entry on, and only what is behind is written', async () => {
+    const { machine, position } = await tornBehindCheckpoint();
+    const before = Buffer.from(machine.files.bytesOf(FIRST));
+    machine.files.bytesRead = 0;
+    const { partition, store } = await machine.open();
+    expect(machine.files.bytesRead).toBeLessThan(position / 2);
+    expect(store.counters).toMatchObject({ recoveredBytes: 0, cutBytes: TORN_BYTES });
+    expect(machine.files.bytesOf(FIRST).equals(before.subarray(0, position))).toBe(true);
+    expect(partition.failed).toBeUndefined();
+    expect((await readAll(partition)).length).toBe(partition.logEndOffset);
+  });
+
+  it('is found right by a scan of the whole file without an index, and nothing is written again', async () => {
+    const { machine, position } = await tornBehindCheckpoint();
+    machine.index = new MemoryIndex();
+    const { partition, store } = await machine.open();
+    expect(store.counters).toMatchObject({ recoveredBytes: 0, cutBytes: TORN_BYTES });
+    expect(machine.files.bytesOf(FIRST).length).toBe(position);
+    expect((await readAll(partition)).length).toBe(partition.logEndOffset);
+  });
+
+  it('does not hide damage before it', async () => {
+    const { machine, position } = await tornBehindCheckpoint();
+    machine.change(FIRST, (bytes) => {
+      bytes[position - 2500]! ^= 1;
+      return bytes;
+    });
+    const { partition, store } = await machine.open();
+    expect([partition.failed?.code, store.counters.cutBytes]).toEqual(['corrupt', 0]);
   });
 });
 
