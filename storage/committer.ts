@@ -9,6 +9,7 @@ import type { CommitGroup, Outcome } from './commit-group.ts';
 import type { Clock, Log, Timer } from './environment.ts';
 import { errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
 import { FlushDial, type Flushed, type FlushPolicy } from './flush-dial.ts';
+import { UNFLUSHED_LOG_BYTES_MAX } from './limits.ts';
 import type { OpenFiles } from './open-files.ts';
 import type { Segment } from './segment.ts';
 import type { DirtyRange } from './tail-cache.ts';
@@ -81,6 +82,8 @@ export class Committer {
   /** End in that file of what was written; of what somebody was told is committed. */
   #writtenBytes = 0;
   #toldBytes = 0;
+  /** Written behind the last flush: at most UNFLUSHED_LOG_BYTES_MAX, or one chunk that is larger. */
+  #unsyncedBytes = 0;
   #datasyncFailed = false;
   readonly #idleWaiters: (() => void)[] = [];
   #settled = true;
@@ -222,10 +225,15 @@ export class Committer {
       // Given up by the watchdog: what still comes back must not write on.
       if (this.#failure !== undefined) return;
       const start = chunk.written;
+      // Recovery writes again what may be in memory alone, and must know how much that is.
+      const unsyncedBytes = this.#unsyncedBytes + end - start;
+      if (this.#unsyncedBytes > 0 && unsyncedBytes > UNFLUSHED_LOG_BYTES_MAX) await this.#datasync();
+      if (this.#failure !== undefined) return;
       await files.with(segment.path, (file) =>
         file.write(chunk.bytes, start, end - start, chunk.filePosition + start),
       );
       chunk.written = end;
+      this.#unsyncedBytes += end - start;
       this.#writtenBytes = chunk.filePosition + end;
       this.#dial.wroteRange(range, end - start);
     }
@@ -264,6 +272,7 @@ export class Committer {
     if (segment === undefined) return;
     try {
       await this.#parts.files.with(segment.path, (file) => file.datasync());
+      this.#unsyncedBytes = 0;
     } catch (error) {
       this.#datasyncFailed = true;
       throw error;

@@ -27,7 +27,10 @@ export const UNFLUSHED_BYTES_HIGH = 256 * 1024 * 1024;
 /** The file system is asked how much is free so often while something is appended, or refused for lack of room. */
 export const DISK_CHECK_INTERVAL_MS = 1000;
 
-/** What one log leaves unflushed: a flush of so much takes no longer than a commit may. */
+/**
+ * What one log leaves unflushed: a flush of so much takes no longer than a commit may, and recovery writes so much again
+ * of what a killed process left.
+ */
 export const UNFLUSHED_LOG_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Segments that are open at most, in use or not. */
