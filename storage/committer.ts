@@ -163,7 +163,12 @@ export class Committer {
     this.#watch(this.#parts.flushTimeoutMs);
     this.#commit(group, ranges).then(
       () => {
-        this.#finish(group);
+        try {
+          this.#finish(group);
+        } catch (error) {
+          // A fault of this program, which is not the other logs' and not the process's.
+          this.#fail(storageErrorOf(error, `ending a commit of ${this.#name}`));
+        }
         return this.#comeToRest();
       },
       (error: unknown) => {
@@ -286,8 +291,15 @@ export class Committer {
     this.#committing = false;
     this.#inFlight = undefined;
     this.#flush = undefined;
-    if (flush === undefined) this.#dial.startTimer();
-    else this.#finishFlush(group, flush);
+    try {
+      if (flush === undefined) this.#dial.startTimer();
+      else this.#finishFlush(group, flush);
+    } catch (error) {
+      // Whoever waits for them is told with all others.
+      this.#inFlight = group;
+      this.#flush = flush;
+      throw error;
+    }
     if (this.#open !== undefined || this.#dial.isAsked) this.#schedule();
     this.#tellIdle();
   }

@@ -100,7 +100,11 @@ export class LogCommits implements CommitHost {
   }
 
   failed(error: StorageError): void {
-    this.#log.failed(error);
+    try {
+      this.#log.failed(error);
+    } catch (fault) {
+      this.#parts.log.error('log.failure-listener-failed', { log: this.#log.name, error: fault });
+    }
   }
 
   unflushedBytes(): number {

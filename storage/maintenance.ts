@@ -54,9 +54,12 @@ export class Maintenance<EachLog extends Maintained> {
   /** One round, or the rest of the one under way, compaction included. Never rejects. */
   async run(): Promise<void> {
     if (this.#stopped) return;
-    this.#round ??= this.#runRound().finally(() => {
-      this.#round = undefined;
-    });
+    this.#round ??= this.#runRound()
+      // A fault of this program must neither end the process nor the rounds.
+      .catch((error: unknown) => this.#options.log.error('maintenance.failed', { error }))
+      .finally(() => {
+        this.#round = undefined;
+      });
     await this.#round;
     if (this.#stopped) return;
     this.#compaction ??= this.#compactLogs().finally(() => {
@@ -80,7 +83,11 @@ export class Maintenance<EachLog extends Maintained> {
 
   async #runRound(): Promise<void> {
     const { clock, log } = this.#options;
-    this.#options.maintainShared();
+    try {
+      this.#options.maintainShared();
+    } catch (error) {
+      log.error('maintenance.failed', { error });
+    }
     let sliceStartMs = clock.monotonic();
     for (const each of this.#options.logs()) {
       if (this.#stopped) return;

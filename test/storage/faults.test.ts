@@ -280,3 +280,30 @@ describe('an owner that throws', () => {
     expect(log.named('log.commit-listener-failed').length).toBe(1);
   });
 });
+
+describe('a fault of the program', () => {
+  it('at the end of a commit makes the log refuse appends, and no other log, and tells all who wait', async () => {
+    const { store } = await openMachine();
+    const partition = await store.openPartition(PARTITION);
+    const other = await store.openPartition({ ...PARTITION, partition: 1, logId: 2 });
+    const whole = { ...Object.getOwnPropertyDescriptor(store.counters, 'flushes') };
+    partition.onFailed = () => {
+      throw new Error('as faulty');
+    };
+    Object.defineProperty(store.counters, 'flushes', {
+      configurable: true,
+      get: () => {
+        throw new Error('a fault');
+      },
+    });
+    const appended = append(partition, [record('a')]);
+    await turn();
+    const waiting = append(partition, [record('b')]);
+    expect((await appended.flushed)?.code).toBe('io');
+    expect((await waiting.committed)?.code).toBe('io');
+    Object.defineProperty(store.counters, 'flushes', whole);
+    expect(await codeOf(() => append(partition, [record('c')]))).toBe('sticky');
+    expect(await append(other, [record('d')]).flushed).toBeUndefined();
+    await store.close();
+  });
+});

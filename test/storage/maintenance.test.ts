@@ -333,6 +333,32 @@ describe('rounds of maintenance', () => {
     expect(logs[0]!.rounds).toBe(3);
   });
 
+  it('go on when what the logs share cannot be looked after', async () => {
+    const logs = [new FakeLog('a')];
+    const faults = new TestLog();
+    const maintenance = new Maintenance({
+      clock,
+      log: faults,
+      checkIntervalMs: HOUR_MS,
+      logs: () => {
+        if (faults.events.length === 3) throw new Error('as faulty');
+        return logs;
+      },
+      maintainShared: () => {
+        throw new Error('a fault');
+      },
+      compact: async () => {},
+    });
+    maintenance.start();
+    for (let round = 1; round <= 3; round++) {
+      clock.advance(HOUR_MS);
+      await maintenance.run();
+    }
+    await maintenance.stop();
+    expect(logs[0]!.rounds).toBe(2);
+    expect(faults.named('maintenance.failed').length).toBe(4);
+  });
+
   it('do not wait for a compaction that takes long', async () => {
     const logs = [new FakeLog('a')];
     let finish = () => {};
