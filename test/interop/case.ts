@@ -9,7 +9,14 @@ export interface InteropCase {
   run(hub: HubProcess): Promise<void>;
 }
 
-export type ProgramName = 'kcat' | 'mosquitto_sub' | 'mosquitto_pub' | 'curl' | 'kafka-tools' | 'python3';
+export type ProgramName =
+  | 'kcat'
+  | 'mosquitto_sub'
+  | 'mosquitto_pub'
+  | 'curl'
+  | 'kafka-tools'
+  | 'python3'
+  | 'python-kafka';
 
 let topics = 0;
 

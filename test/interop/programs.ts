@@ -2,13 +2,22 @@
 import { isInstalled } from '../helpers/child.ts';
 import type { ProgramName } from './case.ts';
 import { prepareKafkaTools } from './kafka-tools.ts';
-import { preparePython } from './python.ts';
+import { preparePython, preparePythonWithKafka } from './python.ts';
 
-const INSTALLED_BY: Readonly<Record<Exclude<ProgramName, 'kafka-tools' | 'python3'>, string>> = {
+/** Fetched or built before they can be used. */
+type PreparedName = 'kafka-tools' | 'python3' | 'python-kafka';
+
+const INSTALLED_BY: Readonly<Record<Exclude<ProgramName, PreparedName>, string>> = {
   kcat: 'apt-get install kcat',
   mosquitto_sub: 'apt-get install mosquitto-clients',
   mosquitto_pub: 'apt-get install mosquitto-clients',
   curl: 'apt-get install curl',
+};
+
+const PREPARED_BY: Readonly<Record<PreparedName, () => Promise<string | undefined>>> = {
+  'kafka-tools': prepareKafkaTools,
+  python3: preparePython,
+  'python-kafka': preparePythonWithKafka,
 };
 
 /** Why each missing program cannot be used; a program that is not in the map can. */
@@ -19,9 +28,10 @@ export async function missingPrograms(): Promise<ReadonlyMap<ProgramName, string
     if (!(await isInstalled(program)))
       missing.set(program as ProgramName, `${program} is not installed (${command})`);
   }
-  const problem = await prepareKafkaTools();
-  if (problem !== undefined) missing.set('kafka-tools', problem);
-  const pythonProblem = await preparePython();
-  if (pythonProblem !== undefined) missing.set('python3', pythonProblem);
+  for (const [program, prepare] of Object.entries(PREPARED_BY)) {
+    const problem = await prepare();
+    // As above.
+    if (problem !== undefined) missing.set(program as ProgramName, problem);
+  }
   return missing;
 }

@@ -1,30 +1,57 @@
-// Python with PyPI's msgpack, in a virtual environment of its own under node_modules/.cache.
+// Python with packages of PyPI, each set in a virtual environment of its own under node_modules/.cache.
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Child, isInstalled, run } from '../helpers/child.ts';
 
-const MSGPACK = 'msgpack==1.2.4';
-const cached = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'polylog', 'python');
+interface Environment {
+  readonly directory: string;
+  readonly packages: readonly string[];
+}
+
+const cache = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'polylog');
+
+const msgpack: Environment = { directory: join(cache, 'python'), packages: ['msgpack==1.2.4'] };
+const kafka: Environment = {
+  directory: join(cache, 'python-kafka'),
+  packages: [
+    'kafka-python==3.0.12',
+    'confluent-kafka==2.16.1',
+    'aiokafka==0.14.0',
+    // The codecs that kafka-python and aiokafka do not bring.
+    'cramjam==2.14.0',
+    'python-snappy==0.7.3',
+    'lz4==4.4.5',
+    'zstandard==0.25.0',
+  ],
+};
 
 /** Undefined when it can be used, else why not. */
-export async function preparePython(): Promise<string | undefined> {
+export const preparePython = (): Promise<string | undefined> => prepare(msgpack);
+export const preparePythonWithKafka = (): Promise<string | undefined> => prepare(kafka);
+
+/** What a script prints. Only the interpreter of an environment is used, which may be moved; its scripts may not. */
+export const python = (script: string, args: readonly string[]): Promise<Buffer> =>
+  run(interpreterOf(msgpack.directory), [script, ...args]);
+export const pythonWithKafka = (script: string, args: readonly string[]): Promise<Buffer> =>
+  run(interpreterOf(kafka.directory), [script, ...args]);
+
+async function prepare({ directory, packages }: Environment): Promise<string | undefined> {
   if (!(await isInstalled('python3'))) return 'python3 is not installed';
-  if (existsSync(cached)) return undefined;
-  const partial = `${cached}.partial`;
+  if (existsSync(directory)) return undefined;
+  const partial = `${directory}.partial`;
   rmSync(partial, { recursive: true, force: true });
   const made = await new Child('python3', ['-m', 'venv', partial]).finished;
   if (made.code !== 0) return `python3 -m venv failed: ${lastLine(made.stdout, made.stderr)}`;
-  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', MSGPACK];
-  const installed = await new Child(join(partial, 'bin', 'python3'), pip, { timeoutMs: 120_000 }).finished;
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...packages];
+  const installed = await new Child(interpreterOf(partial), pip, { timeoutMs: 300_000 }).finished;
   if (installed.code !== 0)
-    return `pip could not install ${MSGPACK}: ${lastLine(installed.stdout, installed.stderr)}`;
-  renameSync(partial, cached);
+    return `pip could not install ${packages.join(', ')}: ${lastLine(installed.stdout, installed.stderr)}`;
+  renameSync(partial, directory);
   return undefined;
 }
 
-/** What a script prints. Only the interpreter of the environment is used, which may be moved; its scripts may not. */
-export function python(script: string, args: readonly string[]): Promise<Buffer> {
-  return run(join(cached, 'bin', 'python3'), [script, ...args]);
+function interpreterOf(directory: string): string {
+  return join(directory, 'bin', 'python3');
 }
 
 function lastLine(stdout: Buffer, stderr: Buffer): string {

@@ -9,6 +9,7 @@ import { logFiles } from './log-files.ts';
 import { mqttToKafka } from './mqtt-to-kafka.ts';
 import { offsets } from './offsets.ts';
 import { missingPrograms } from './programs.ts';
+import { pythonClients } from './python-clients.ts';
 import { readmeTryIt } from './readme.ts';
 
 /** The README first: its topics are as fresh to it as to whoever tries it. */
@@ -19,6 +20,7 @@ const cases: readonly InteropCase[] = [
   ...offsets,
   ...groupCases,
   ...logFiles,
+  ...pythonClients,
 ];
 
 const CASE_MS = 60_000;
