@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { StorageError } from './errors.ts';
 import { CHECKPOINT_FILE, MANIFEST_FILE, parseSegmentFileName } from './file-names.ts';
 import { removeBelowStart, removeCompacting, removeOldCuts } from './leftovers.ts';
-import { type Manifest, readCheckpoint, readManifest } from './manifest.ts';
+import { type Manifest, type RecoveryCheckpoint, readCheckpoint, readManifest } from './manifest.ts';
 import { ProducerRecovery, type SegmentFile } from './producer-recovery.ts';
 import type { ProducerStates } from './producer-states.ts';
 import { Segment } from './segment.ts';
@@ -63,14 +63,19 @@ export async function recoverLog(
     ? await readCheckpoint(fileSystem, directory)
     : undefined;
   await removeCompacting(parts, directory, names);
-  const { files, empty } = await segmentFiles(parts, directory, names);
+  const { files, empty, contradictory } = await segmentFiles(parts, directory, names);
   const newest = files.at(-1);
   const onDisk = Math.max(
     manifest?.leaderEpoch ?? 0,
-    ...[...files, ...empty].map((file) => file.leaderEpoch),
+    ...[...files, ...empty, ...contradictory].map((file) => file.leaderEpoch),
   );
   if (leaderEpoch < onDisk) {
     throw new StorageError('fenced-epoch', `${directory} has leader epoch ${onDisk}, above ${leaderEpoch}`);
+  }
+  const [contradiction] = contradictory;
+  if (contradiction !== undefined) {
+    const known = { directory, files, checkpoint, names, manifest };
+    return recoverUpTo(parts, contradiction, known);
   }
   for (const { name } of empty) await fileSystem.unlink(join(directory, name));
   if (empty.length > 0) await fileSystem.syncDirectory(directory);
@@ -153,6 +158,44 @@ interface SegmentFiles {
    * the write that began both failed. Their names would be in the way of the next ones.
    */
   readonly empty: readonly SegmentFile[];
+  /** From the first on whose name cannot be, behind those before it: nobody knows what they are. Mostly none. */
+  readonly contradictory: readonly SegmentFile[];
+}
+
+interface KnownLog {
+  readonly directory: string;
+  readonly files: readonly SegmentFile[];
+  readonly checkpoint: RecoveryCheckpoint | undefined;
+  readonly names: readonly string[];
+  readonly manifest: Manifest | undefined;
+}
+
+/** The log ends where a file begins that contradicts those before it. It is read up to there, and no file is touched. */
+async function recoverUpTo(
+  parts: StoreParts,
+  { name, baseOffset }: SegmentFile,
+  { directory, files, checkpoint, names, manifest }: KnownLog,
+): Promise<RecoveredLog> {
+  const path = join(directory, name);
+  const message = `${path} contradicts the files before it: the partition can be read up to offset ${baseOffset} only`;
+  parts.log.error('log.damaged', { path, offset: baseOffset });
+  const segments = files.map(
+    (file, index) =>
+      new Segment(directory, file.leaderEpoch, file.baseOffset, {
+        byteSize: file.byteSize,
+        endOffset: files[index + 1]?.baseOffset ?? baseOffset,
+      }),
+  );
+  const logStartOffset = Math.max(manifest?.logStartOffset ?? 0, files[0]?.baseOffset ?? baseOffset);
+  const logEndOffset = Math.max(baseOffset, logStartOffset);
+  const producers = new ProducerRecovery(parts, { directory, files, checkpoint, names });
+  await producers.begin(baseOffset);
+  return {
+    ...{ segments, logStartOffset, logEndOffset, manifest, checkpointAtEnd: true },
+    corrupt: new StorageError('corrupt', message),
+    producers: await producers.finish(logEndOffset),
+    producersRebuilt: false,
+  };
 }
 
 async function segmentFiles(
@@ -169,15 +212,15 @@ async function segmentFiles(
   }
   files.sort((a, b) => a.baseOffset - b.baseOffset || a.leaderEpoch - b.leaderEpoch);
   const filled = files.filter(({ byteSize }) => byteSize > 0);
-  for (const [index, file] of filled.entries()) {
+  const empty = files.filter(({ byteSize }) => byteSize === 0);
+  const wrong = filled.findIndex((file, index) => {
     const before = filled[index - 1];
-    if (before === undefined) continue;
-    if (file.leaderEpoch < before.leaderEpoch || file.baseOffset === before.baseOffset) {
-      throw new StorageError(
-        'corrupt',
-        `${directory}: ${before.name} and ${file.name} contradict each other`,
-      );
-    }
-  }
-  return { files: filled, empty: files.filter(({ byteSize }) => byteSize === 0) };
+    return (
+      before !== undefined && (file.leaderEpoch < before.leaderEpoch || file.baseOffset === before.baseOffset)
+    );
+  });
+  if (wrong < 0) return { files: filled, empty, contradictory: [] };
+  const endOffset = filled[wrong]!.baseOffset; // found above
+  const good = filled.findIndex(({ baseOffset }) => baseOffset >= endOffset);
+  return { files: filled.slice(0, good), empty, contradictory: filled.slice(good) };
 }

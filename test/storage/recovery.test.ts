@@ -425,6 +425,45 @@ describe('damage', () => {
   });
 });
 
+describe('files whose names contradict each other', () => {
+  it.each([
+    [
+      'one of an older epoch behind the second',
+      '00000000-00000000000000000004.log',
+      4,
+      ['a0', 'a1', 'a2', 'a3'],
+    ],
+    ['two that begin at one offset', '00000002-00000000000000000002.log', 2, ['a0', 'a1']],
+    ['two that begin at the start', '00000002-00000000000000000000.log', 0, []],
+  ])('leave a log that is read up to them and is not changed: %s', async (_what, name, endOffset, values) => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix(300);
+    machine.files.overwrite(`${LOG}/${name}`, Buffer.from(machine.files.bytesOf(FIRST)));
+    if (endOffset === 4) await machine.files.process().unlink(`${LOG}/00000001-00000000000000000004.log`);
+    await machine.open().then(
+      ({ store }) => store.close(),
+      () => {},
+    );
+    const names = (): string[] =>
+      machine.files.paths().filter((path) => path.startsWith(LOG) && path.endsWith('.log'));
+    const before = names();
+    const { partition, log, store } = await machine.open();
+    expect(partition.failed).toMatchObject({
+      code: 'corrupt',
+      message: expect.stringContaining('contradicts'),
+    });
+    expect(partition.logEndOffset).toBe(endOffset);
+    expect(valuesOf(await readAll(partition))).toEqual(values);
+    expect(await codeOf(() => append(partition, [record('x')]))).toBe('corrupt');
+    expect(log.named('log.damaged').length).toBe(1);
+    const other = await store.openPartition({ ...PARTITION, partition: 1, logId: 2 });
+    expect(await append(other, [record('fine')]).flushed).toBeUndefined();
+    await store.closePartition(other);
+    await store.close();
+    expect(names()).toEqual(before);
+  });
+});
+
 describe('damage of what was not checkpointed', () => {
   it('of any single byte ends the log before it, or changes nothing', async () => {
     const machine = new Machine();
@@ -523,20 +562,6 @@ describe('segments', () => {
       [3, 6],
     ]);
     expect(await store.diskLeaderEpoch('events', PARTITION.topicId, 0)).toBe(3);
-  });
-
-  it('that contradict each other keep one partition shut, and no other', async () => {
-    const machine = new Machine();
-    await machine.stoppedAfterSix();
-    const file = await machine.files.process().open(`${LOG}/00000000-00000000000000000003.log`, 'create');
-    await file.write(Buffer.from('x'), 0, 1, 0);
-    const fixture = await openStore({
-      directory: '/data',
-      fileSystem: machine.files.process(),
-      index: machine.index,
-    });
-    expect(await codeOf(fixture.store.openPartition({ ...PARTITION, leaderEpoch: 2 }))).toBe('corrupt');
-    expect((await fixture.store.openPartition({ ...PARTITION, partition: 1 })).logEndOffset).toBe(0);
   });
 
   it('of a higher epoch than the opening claims fence it', async () => {
