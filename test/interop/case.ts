@@ -16,7 +16,8 @@ export type ProgramName =
   | 'curl'
   | 'kafka-tools'
   | 'python3'
-  | 'python-kafka';
+  | 'python-kafka'
+  | 'go';
 
 let topics = 0;
 

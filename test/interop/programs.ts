@@ -1,11 +1,12 @@
 // Which programs from elsewhere are here, and why one is not.
 import { isInstalled } from '../helpers/child.ts';
 import type { ProgramName } from './case.ts';
+import { prepareGo } from './go-clients.ts';
 import { prepareKafkaTools } from './kafka-tools.ts';
 import { preparePython, preparePythonWithKafka } from './python.ts';
 
 /** Fetched or built before they can be used. */
-type PreparedName = 'kafka-tools' | 'python3' | 'python-kafka';
+type PreparedName = 'kafka-tools' | 'python3' | 'python-kafka' | 'go';
 
 const INSTALLED_BY: Readonly<Record<Exclude<ProgramName, PreparedName>, string>> = {
   kcat: 'apt-get install kcat',
@@ -18,6 +19,7 @@ const PREPARED_BY: Readonly<Record<PreparedName, () => Promise<string | undefine
   'kafka-tools': prepareKafkaTools,
   python3: preparePython,
   'python-kafka': preparePythonWithKafka,
+  go: prepareGo,
 };
 
 /** Why each missing program cannot be used; a program that is not in the map can. */

@@ -3,6 +3,7 @@
 import { describeRunning } from '../helpers/child.ts';
 import { startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
 import type { InteropCase } from './case.ts';
+import { goClients } from './go-clients.ts';
 import { groupCases } from './groups.ts';
 import { kafkaToMqtt } from './kafka-to-mqtt.ts';
 import { logFiles } from './log-files.ts';
@@ -21,6 +22,7 @@ const cases: readonly InteropCase[] = [
   ...groupCases,
   ...logFiles,
   ...pythonClients,
+  ...goClients,
 ];
 
 const CASE_MS = 60_000;

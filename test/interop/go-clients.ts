@@ -1,0 +1,47 @@
+// Go's clients: franz-go and sarama, a program each under clients/go. They are built once into
+// node_modules/.cache, and again when their sources have changed.
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Child, isInstalled, run } from '../helpers/child.ts';
+import { freshTopic, type InteropCase } from './case.ts';
+import { COMMON_STEPS, checkClientProgram } from './client-program.ts';
+
+const sources = join(import.meta.dirname, 'clients', 'go');
+const cache = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'polylog');
+
+const programs: readonly { client: string; does: readonly string[] }[] = [
+  { client: 'franz-go', does: ['produced idempotently'] },
+  { client: 'sarama', does: ['produced idempotently'] },
+];
+
+/** Undefined when the programs are built, else why not. */
+export async function prepareGo(): Promise<string | undefined> {
+  if (!(await isInstalled('go'))) return 'go is not installed';
+  const directory = builtDirectory();
+  if (programs.every(({ client }) => existsSync(join(directory, client)))) return undefined;
+  mkdirSync(directory, { recursive: true });
+  const build = ['build', '-o', directory, './...'];
+  const built = new Child('go', build, { workingDirectory: sources, timeoutMs: 600_000 });
+  const { code, stdout, stderr } = await built.finished;
+  return code === 0 ? undefined : `go build failed: ${`${stdout}${stderr}`.trim().split('\n').at(-1) ?? ''}`;
+}
+
+/** One for each state of the sources. */
+function builtDirectory(): string {
+  const hash = createHash('sha256');
+  for (const name of readdirSync(sources, { recursive: true, encoding: 'utf8' }).sort()) {
+    if (/\.(go|mod|sum)$/.test(name)) hash.update(name).update(readFileSync(join(sources, name)));
+  }
+  return join(cache, `go-${hash.digest('hex').slice(0, 16)}`);
+}
+
+export const goClients: readonly InteropCase[] = programs.map(({ client, does }) => ({
+  name: `${client}: topics, records of each codec, a group and its rebalance, offsets by time`,
+  needs: ['go'],
+  async run({ kafkaPort }) {
+    const topic = freshTopic(client);
+    const output = (await run(join(builtDirectory(), client), [`${kafkaPort}`, topic])).toString();
+    await checkClientProgram(kafkaPort, topic, output, [...COMMON_STEPS, ...does]);
+  },
+}));
