@@ -31,7 +31,7 @@ export interface LogReaderOptions {
   /** An index entry led nowhere (`wrong`), or there is none where there should be. */
   onIndexUnfit(segment: Segment, wrong: boolean): void;
   /** Bytes of a file do not match their checksum. */
-  onCorrupt(error: StorageError): void;
+  onCorrupt(error: StorageError, segment: Segment): void;
 }
 
 /** What a reader asks for. */
@@ -273,7 +273,7 @@ export class LogReader {
   #corrupt(segment: Segment, position: number, verdict: 'short' | 'bad' | 'newer'): StorageError {
     const what = verdict === 'newer' ? 'is in a newer format' : 'does not match its checksum or its length';
     const error = new StorageError('corrupt', `${segment.path}: the batch at byte ${position} ${what}`);
-    this.#options.onCorrupt(error);
+    this.#options.onCorrupt(error, segment);
     return error;
   }
 }

@@ -6,7 +6,7 @@ import type { StorageError } from './errors.ts';
 import type { IndexCompletion } from './index-completion.ts';
 import { LogReader } from './log-reader.ts';
 import type { OffsetIndex } from './offset-index.ts';
-import type { SegmentList } from './segment.ts';
+import type { Segment, SegmentList } from './segment.ts';
 import type { StoreParts } from './store-parts.ts';
 import type { PartitionTail } from './tail-cache.ts';
 import { TimeLookup } from './time-lookup.ts';
@@ -18,7 +18,7 @@ export interface ReadLog {
   readonly completion: IndexCompletion;
   readonly background: BackgroundWork;
   logStartOffset(): number;
-  foundCorrupt(error: StorageError): void;
+  foundCorrupt(error: StorageError, segment: Segment): void;
   read(offset: number, maxBytes: number, upTo: number): Promise<RecordRange>;
 }
 
@@ -36,7 +36,7 @@ export class LogReads {
       index,
       logStartOffset: () => log.logStartOffset(),
       onIndexUnfit: (segment, wrong) => background.add('indexing', completion.mend(segment, wrong)),
-      onCorrupt: (error) => log.foundCorrupt(error),
+      onCorrupt: (error, segment) => log.foundCorrupt(error, segment),
     });
   }
 

@@ -1,6 +1,7 @@
 // Whether a log is open, and whether it takes appends: refusals, and what makes a log refuse for good.
 import { StorageError } from './errors.ts';
 import { UNFLUSHED_BYTES_MAX } from './limits.ts';
+import type { Segment } from './segment.ts';
 import type { StoreParts } from './store-parts.ts';
 
 export class LogState {
@@ -10,6 +11,8 @@ export class LogState {
   readonly #isInternal: boolean;
   #life: 'open' | 'closed' | 'deleted' = 'open';
   #failed: StorageError | undefined;
+  /** Where readers met damage. Made for the first. */
+  #damaged: Map<Segment, StorageError> | undefined;
 
   /** @param corrupt what recovery found */
   constructor(
@@ -27,7 +30,16 @@ export class LogState {
 
   /** Appends are refused, reads go on. */
   get failed(): StorageError | undefined {
-    return this.#failed;
+    return this.#failed ?? this.#damage;
+  }
+
+  /** Appends come back when all that is damaged has gone, by retention or because somebody deleted the records. */
+  get #damage(): StorageError | undefined {
+    for (const [segment, error] of this.#damaged ?? []) {
+      if (!segment.gone) return error;
+      this.#damaged?.delete(segment);
+    }
+    return undefined;
   }
 
   get isOpen(): boolean {
@@ -36,6 +48,11 @@ export class LogState {
 
   /** Nothing is written for the sake of a log that has failed. */
   get isWritable(): boolean {
+    return this.#life === 'open' && this.failed === undefined;
+  }
+
+  /** Whether its start may move: damage that readers met is no reason to keep it. */
+  get isTrimmable(): boolean {
     return this.#life === 'open' && this.#failed === undefined;
   }
 
@@ -54,10 +71,13 @@ export class LogState {
     this.#parts.log.error('log.failed', { log: this.#name, flushedOffset, error });
   }
 
-  /** A read has met damage. */
-  foundCorrupt(error: StorageError): void {
+  /** A read has met damage. @param tellFailed called when the log takes no appends because of it */
+  foundCorrupt(error: StorageError, segment: Segment, tellFailed: (() => void) | undefined): void {
     this.#parts.log.error('log.damaged', { log: this.#name, error });
-    this.#failed ??= error;
+    const isKnown = this.failed !== undefined;
+    this.#damaged ??= new Map();
+    this.#damaged.set(segment, error);
+    if (!isKnown) tellFailed?.();
   }
 
   /** @throws StorageError closed, deleted */
@@ -68,6 +88,13 @@ export class LogState {
 
   /** @throws StorageError closed, deleted, sticky, corrupt */
   refuseUnlessWritable(): void {
+    this.refuseUnlessOpen();
+    const { failed } = this;
+    if (failed !== undefined) throw failed;
+  }
+
+  /** @throws StorageError closed, deleted; sticky, corrupt: what an opening found */
+  refuseUnlessTrimmable(): void {
     this.refuseUnlessOpen();
     if (this.#failed !== undefined) throw this.#failed;
   }

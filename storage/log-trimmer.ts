@@ -37,7 +37,7 @@ export interface TrimmedLog {
   /** Readers see what is below it, and all below the other is on disk. Both bound what may go. */
   highWatermark(): number;
   flushedOffset(): number;
-  /** Open, and not failed: a log that has failed writes nothing. */
+  /** Open, and not failed otherwise than by damage that readers met: a log that has failed writes nothing. */
   isWritable(): boolean;
   /** Called when the start has moved. */
   startMoved(): void;
@@ -133,33 +133,35 @@ export class LogTrimmer {
   /** What has moved in memory gets to the disk, and what it covers goes. */
   async #settleStart(): Promise<void> {
     if (!this.#log.isWritable()) return;
+    // It may move on meanwhile, and that is not on the disk yet.
+    const startOffset = this.#startOffset;
     try {
-      await this.#writeStart();
-      await this.#removeCovered(false);
+      await this.#writeStart(startOffset);
+      await this.#removeCovered(startOffset, false);
     } catch (error) {
       throw storageErrorOf(error, `moving the start of ${this.#log.name}`);
     }
   }
 
-  async #writeStart(): Promise<void> {
+  async #writeStart(startOffset: number): Promise<void> {
     const { smallFiles } = this.#log;
     try {
       await smallFiles.startMoved();
     } catch (error) {
       if (storageErrorOf(error, 'writing the manifest').code !== 'disk-full') throw error;
       // No room for the few bytes that say so. Segments that go durably one by one, oldest first, say it as well.
-      await this.#removeCovered(true);
+      await this.#removeCovered(startOffset, true);
       await smallFiles.startMoved();
     }
   }
 
-  async #removeCovered(oneByOne: boolean): Promise<void> {
+  async #removeCovered(startOffset: number, oneByOne: boolean): Promise<void> {
     const { segments, appender, directory } = this.#log;
     const { newest } = segments;
-    if (!oneByOne && newest !== undefined && newest.endOffset <= this.#startOffset) appender.sealActive();
+    if (!oneByOne && newest !== undefined && newest.endOffset <= startOffset) appender.sealActive();
     const covered: Segment[] = [];
     for (const segment of segments) {
-      if (segment.endOffset > this.#startOffset || !this.#isClosed(segment)) break;
+      if (segment.endOffset > startOffset || !this.#isClosed(segment)) break;
       // Without a manifest the newest file alone knows where the log ends.
       if (oneByOne && segment === newest) break;
       covered.push(segment);
@@ -168,7 +170,7 @@ export class LogTrimmer {
     segments.replace(covered, []);
     this.#log.tail.forgetGone();
     const { completion, background } = this.#log;
-    const baseOffset = segments.at(0)?.baseOffset ?? this.#startOffset;
+    const baseOffset = segments.at(0)?.baseOffset ?? startOffset;
     background.add('dropping index entries', completion.forgetBelow(covered, baseOffset));
     for (const segment of covered) {
       await this.#remove(segment);

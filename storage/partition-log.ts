@@ -130,7 +130,7 @@ export class PartitionLog {
     return this.#highWatermark;
   }
 
-  /** Set once a write or flush failed or hung, or damage was met: appends are refused from then on, reads go on. */
+  /** A write or flush failed or hung, or there is damage: appends are refused, reads go on. Damage may go (LogState). */
   get failed(): StorageError | undefined {
     return this.#state.failed;
   }
@@ -237,18 +237,18 @@ export class PartitionLog {
    * @throws StorageError offset-out-of-range above the high watermark; sticky, corrupt, io, disk-full, closed, deleted
    */
   async deleteRecords(beforeOffset: number): Promise<number> {
-    this.#state.refuseUnlessWritable();
+    this.#state.refuseUnlessTrimmable();
     return this.#trimmer.deleteRecords(beforeOffset);
   }
 
   /** Whether {@link maintain} has anything to do: cheap, for thousands of logs that have not. */
   maintenanceDue(): boolean {
-    return this.#state.isWritable && this.#trimmer.isDue();
+    return this.#state.isTrimmable && this.#trimmer.isDue();
   }
 
   /** Rolls by age, and removes what retention and the log's start leave behind. @throws StorageError io, disk-full */
   async maintain(): Promise<void> {
-    if (this.#state.isWritable) await this.#trimmer.maintain();
+    if (this.#state.isTrimmable) await this.#trimmer.maintain();
   }
 
   /** Flushes, and leaves nothing to scan for the next opening. Idempotent. @throws StorageError io */
@@ -312,7 +312,7 @@ export class PartitionLog {
       completion: this.#completion,
       background: this.#background,
       logStartOffset: () => this.logStartOffset,
-      foundCorrupt: (error) => this.#state.foundCorrupt(error),
+      foundCorrupt: (error, segment) => this.#state.foundCorrupt(error, segment, this.onFailed),
       read: (offset, maxBytes, upTo) => this.read(offset, maxBytes, upTo),
     });
     return this.#readsMade;
@@ -350,7 +350,7 @@ export class PartitionLog {
       background: this.#background,
       highWatermark: () => this.#highWatermark,
       flushedOffset: () => this.flushedOffset,
-      isWritable: () => this.#state.isWritable,
+      isWritable: () => this.#state.isTrimmable,
       startMoved: () => this.onStartMoved?.(),
     };
   }

@@ -397,6 +397,29 @@ describe('damage', () => {
     expect(log.named('log.damaged').length).toBe(1);
   });
 
+  it('that readers met stays no longer than its segment: records are deleted, and appends come back', async () => {
+    const machine = new Machine();
+    await machine.stoppedAfterSix(300);
+    const damaged = `${LOG}/00000001-00000000000000000002.log`;
+    machine.change(damaged, (bytes) => {
+      bytes[bytes.length - 1]! ^= 1;
+      return bytes;
+    });
+    const { partition } = await machine.open();
+    let told = 0;
+    partition.onFailed = () => told++;
+    expect(await codeOf(partition.read(3, 1000, 6))).toBe('corrupt');
+    expect(await codeOf(partition.read(3, 1000, 6))).toBe('corrupt');
+    expect([partition.failed?.code, told]).toEqual(['corrupt', 1]);
+    expect(await partition.deleteRecords(2)).toBe(2);
+    expect(await codeOf(() => append(partition, [record('x')]))).toBe('corrupt');
+    expect(await partition.deleteRecords(4)).toBe(4);
+    expect(machine.files.paths()).not.toContain(damaged);
+    expect(partition.failed).toBeUndefined();
+    expect(await append(partition, [record('a6')]).flushed).toBeUndefined();
+    expect(valuesOf(await readAll(partition, 4))).toEqual(['a4', 'a5', 'a6']);
+  });
+
   it('of any single byte is found, or changes nothing', async () => {
     const machine = new Machine();
     await machine.stoppedAfterSix(400);
