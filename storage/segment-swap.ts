@@ -47,7 +47,7 @@ export async function replaceSegments(
 
 /** Removes them in order, each durably before the next, and takes them off the list. @throws what the file system throws */
 export async function removeLeftovers(
-  { fileSystem }: StoreParts,
+  { fileSystem, files }: Pick<StoreParts, 'fileSystem' | 'files'>,
   directory: string,
   leftovers: string[],
 ): Promise<void> {
@@ -57,6 +57,8 @@ export async function removeLeftovers(
     } catch (error) {
       if (errorCodeOf(error) !== 'ENOENT') throw error;
     }
+    // Whoever still looked for it may have opened it meanwhile, and what is open takes room.
+    files.drop(path);
     await fileSystem.syncDirectory(directory);
     leftovers.shift();
   }

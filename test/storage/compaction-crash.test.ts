@@ -1,7 +1,10 @@
 // A crash at every step of a compaction, and failures at each of its operations: what is left reads right, its end does
 // not move back, and the next compaction ends as if nothing had been.
 import { describe, expect, it } from 'vitest';
-import { type Fault, seededRandom } from '../helpers/faulty-file-system.ts';
+import type { FileSystem } from '../../storage/file-system.ts';
+import { OpenFiles } from '../../storage/open-files.ts';
+import { removeLeftovers } from '../../storage/segment-swap.ts';
+import { type Fault, FaultyFileSystem, seededRandom } from '../helpers/faulty-file-system.ts';
 import { CompactedDisk } from './compaction-fixture.ts';
 
 const HOUR_MS = 3_600_000;
@@ -230,5 +233,42 @@ describe('a compaction in which an operation fails', () => {
     await disk.compact();
     expect(disk.fixture.log.named('compaction.damaged').length).toBe(1);
     expect(disk.names('.cleaned')).toEqual([]);
+  });
+});
+
+describe('what compaction replaced and removes', () => {
+  it('does not stay open for a reader who looked for it until it was gone', async () => {
+    const disk = new FaultyFileSystem(['/']);
+    const process = disk.process();
+    let open = 0;
+    const fileSystem: FileSystem = {
+      ...process,
+      open: async (path, mode) => {
+        const file = await process.open(path, mode);
+        open++;
+        return {
+          read: (...of) => file.read(...of),
+          write: (...of) => file.write(...of),
+          truncate: (length) => file.truncate(length),
+          datasync: () => file.datasync(),
+          close: () => {
+            open--;
+            return file.close();
+          },
+        };
+      },
+      unlink: async (path) => {
+        await files.with(path, async () => {});
+        return process.unlink(path);
+      },
+    };
+    const files = new OpenFiles(fileSystem, 10);
+    await files.create('/0.log');
+    files.drop('/0.log');
+    const leftovers = ['/0.log'];
+    await removeLeftovers({ fileSystem, files }, '/', leftovers);
+    expect([leftovers, disk.paths()]).toEqual([[], []]);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(open).toBe(0);
   });
 });
