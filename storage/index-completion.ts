@@ -18,6 +18,8 @@ import type { StoreParts } from './store-parts.ts';
 /** Runs go to the database at this many bytes of log, so that memory stays small. */
 const STORE_BYTES = 64 * 1024 * 1024;
 
+const NO_TIMES = { firstTimestampMs: -1, maxTimestampMs: -1 };
+
 export class IndexCompletion {
   readonly #parts: StoreParts;
   readonly #index: OffsetIndex;
@@ -155,8 +157,8 @@ export class IndexCompletion {
     await this.#scan(segment, file, new BatchScan(from?.position ?? 0, segment.flushedBytes), index, false);
     if (segment.gone) return undefined;
     await this.#index.store(segment, index, segment.endOffset, true);
-    const { times } = index;
-    if (times === undefined) throw new StorageError('corrupt', `${segment.path} has no batch`);
+    // An interrupted compaction may have left all batches to the next file: below where that begins there is none.
+    const times = index.times ?? { ...NO_TIMES, appendedAtMs: mtimeMs };
     await this.#index.storeTimes(segment, times);
     segment.times = times;
     return times;
