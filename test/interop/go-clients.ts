@@ -1,4 +1,4 @@
-// Go's clients: franz-go and sarama, a program each under clients/go. They are built once into
+// Go's clients: franz-go, sarama and kafka-go, a program each under clients/go. They are built once into
 // node_modules/.cache, and again when their sources have changed.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
@@ -13,6 +13,8 @@ const cache = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'p
 const programs: readonly { client: string; does: readonly string[] }[] = [
   { client: 'franz-go', does: ['produced idempotently'] },
   { client: 'sarama', does: ['produced idempotently'] },
+  // It has no idempotent producer.
+  { client: 'kafka-go', does: [] },
 ];
 
 /** Undefined when the programs are built, else why not. */
