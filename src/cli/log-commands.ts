@@ -7,9 +7,7 @@ import type { Surroundings } from './surroundings.ts';
 
 const PLACES = `
 DIR is a data directory, a topic's or a partition's directory in one (or copied out of one), or a single file.
-TOPIC[:PARTITION] chooses from a data directory. So these are the same:
-  polylog log dump data orders:3
-  polylog log dump data/topics/orders/3
+TOPIC[:PARTITION] chooses from a data directory: 'data orders:3' is the same as 'data/topics/orders/3'.
 `;
 
 const DUMP_HELP = `${PLACES}
@@ -104,6 +102,11 @@ export function addLogCommands(
       const { cut } = await import('./log-cut.ts');
       finish(await cut({ path, selection }, options, surroundings));
     });
+
+  for (const command of log.commands) {
+    command.showHelpAfterError(`(polylog log ${command.name()} --help shows what there is)`);
+  }
+  log.showHelpAfterError('(polylog log --help shows what there is)');
 }
 
 function parseNumber(text: string): number {

@@ -79,6 +79,6 @@ function tellCut(plan: CutPlan, { at, dryRun }: CutOptions, surroundings: Surrou
 `);
   }
   const ends = dryRun ? 'would end' : 'ends';
-  surroundings.out(`${directory} ${ends} at offset ${endOffset}; ${cutBytes} bytes ${does} kept as *.cut
+  surroundings.out(`${directory} ${ends} at offset ${endOffset}; ${cutBytes} bytes ${dryRun ? 'would be' : 'are'} kept as *.cut
 `);
 }

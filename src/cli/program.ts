@@ -76,6 +76,7 @@ function addConfigOptions(command: Command): Command {
         addSetting,
       ),
     )
+    .showHelpAfterError(`(polylog ${command.name()} --help shows what there is)`)
     .exitOverride();
 }
 
