@@ -263,13 +263,15 @@ export class Committer {
       await this.#datasync();
       if (this.#failure !== undefined) return;
       this.#host.bytesFlushed(this.#dial.takeRanges());
-      this.#host.segmentClosed(previous);
-      this.#parts.files.drop(previous.path);
     }
     await this.#host.createSegment(segment);
     this.#segment = segment;
     this.#writtenBytes = 0;
     this.#toldBytes = 0;
+    if (previous === undefined) return;
+    // Not before: without a successor what nobody was told of is cut again, and the index must not speak of it.
+    this.#host.segmentClosed(previous);
+    this.#parts.files.drop(previous.path);
   }
 
   async #datasync(): Promise<void> {

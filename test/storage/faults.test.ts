@@ -307,3 +307,26 @@ describe('a fault of the program', () => {
     await store.close();
   });
 });
+
+describe('a file whose successor cannot be made', () => {
+  it('is cut again, and the index says nothing of what was cut', async () => {
+    const files = new FaultyFileSystem(['/']);
+    const index = new MemoryIndex();
+    const { store } = await openStore({ directory: '/data', fileSystem: files.process(), index });
+    const config = logConfig({ segmentBytes: 300 });
+    const partition = await store.openPartition({ ...PARTITION, config });
+    await append(partition, [record('kept')]).flushed;
+    await turns(50);
+    files.arm({ kind: 'open-fails', code: 'EIO' });
+    const lost = [append(partition, [record('lost')]), append(partition, [record('lost too')])];
+    for (const { flushed } of lost) expect((await flushed)?.code).toBe('io');
+    await store.close();
+    expect(files.isArmed).toBe(false);
+    expect(files.paths().filter((path) => path.endsWith('.log')).length).toBe(1);
+    expect(await index.floor(Buffer.from([4]), Buffer.from([7]))).toBeUndefined();
+    const again = await openStore({ directory: '/data', fileSystem: files.process(), index });
+    const reopened = await again.store.openPartition({ ...PARTITION, leaderEpoch: 2, config });
+    expect(valuesOf(await readAll(reopened))).toEqual(['kept']);
+    await again.store.close();
+  });
+});
