@@ -79,10 +79,15 @@ export async function recoverLog(
   }
   for (const { name } of empty) await fileSystem.unlink(join(directory, name));
   if (empty.length > 0) await fileSystem.syncDirectory(directory);
-  const producers = new ProducerRecovery(parts, { directory, files, checkpoint, names });
+  const startOffset = manifest?.logStartOffset ?? 0;
+  // Of what was deleted a crash may bring back some and not what followed: producers have gone on since.
+  const left = files.filter(
+    (_, index) => (files[index + 1]?.baseOffset ?? Number.POSITIVE_INFINITY) > startOffset,
+  );
+  const producers = new ProducerRecovery(parts, { directory, files: left, checkpoint, names });
   let newestEnd: TailVerdict | undefined;
   if (newest === undefined) {
-    await producers.begin(manifest?.logStartOffset ?? 0);
+    await producers.begin(startOffset);
   } else {
     await producers.begin(startOfScan(newest, checkpoint).offset);
     const tail = {
@@ -113,7 +118,7 @@ export async function recoverLog(
   if (newestEnd?.corrupt === undefined) await removeBelowStart(parts, directory, segments, manifest);
   const oldest =
     segments[0] ?? [...files, ...empty].toSorted((a, b) => a.baseOffset - b.baseOffset)[0] ?? NO_FILE;
-  const logStartOffset = Math.max(manifest?.logStartOffset ?? 0, oldest.baseOffset);
+  const logStartOffset = Math.max(startOffset, oldest.baseOffset);
   if (logStartOffset > oldest.baseOffset) {
     // Only the manifest says so, and a process that was killed may not have got to flush its name.
     await fileSystem.syncDirectory(directory);

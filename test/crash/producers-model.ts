@@ -29,7 +29,8 @@ export interface ProducerModel {
 
 export const TRANSACTIONAL_FROM = 10;
 const PRODUCER_IDS = [1, 2, TRANSACTIONAL_FROM, TRANSACTIONAL_FROM + 1];
-const REMEMBERED = 5;
+/** Batches of a producer that are told from each other when they come again. */
+export const REMEMBERED = 5;
 
 export function producersOf(batches: readonly AppendedBatch[]): Map<number, ProducerModel> {
   const producers = new Map<number, ProducerModel>();

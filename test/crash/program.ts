@@ -348,9 +348,11 @@ class Program {
     await this.#settle();
     if (tracked.log!.failed !== undefined) return;
     this.#faulty = true;
+    this.#heal();
     tracked.config = { ...tracked.config, flushMessages: 1 };
     tracked.log!.setConfig(tracked.config);
     await this.#ticks(40);
+    if (tracked.log!.failed !== undefined) return;
     this.#files.arm({ kind: 'datasync-hangs', files: new RegExp(`/${tracked.topic}/0/.*\\.log$`) });
     this.#goOn(tracked.append([this.#record(), this.#record()], false));
     for (let ticks = 0; this.#files.isArmed && ticks < 1000; ticks++) await this.#ticks(1);

@@ -12,7 +12,13 @@ import {
   type TestRecord,
   write,
 } from '../helpers/store-fixture.ts';
-import { type AppendedBatch, anySending, firstUnstableOffset, producersOf } from './producers-model.ts';
+import {
+  type AppendedBatch,
+  anySending,
+  firstUnstableOffset,
+  producersOf,
+  REMEMBERED,
+} from './producers-model.ts';
 
 /** Throws when the condition does not hold. The words cost something: they are made when they are needed. */
 export function check(condition: boolean, what: () => string): asserts condition {
@@ -159,7 +165,22 @@ export class TrackedLog {
     this.promised = end;
     this.committed = end;
     this.compareEpochs();
+    this.compareProducers();
     this.compareTransactions();
+  }
+
+  /** What an opening knows of producers is what their batches say. */
+  compareProducers(): void {
+    const log = this.log!; // of an open log only
+    if (log.logStartOffset > 0 || this.isCompacted) return;
+    const known = new Map([...(log.producers?.all ?? [])].map((state) => [state.producerId, state]));
+    for (const [producerId, { epoch, batches }] of producersOf(this.batches)) {
+      const state = known.get(producerId);
+      const found = [state?.epoch, ...(state?.batches ?? []).map(({ baseOffset }) => baseOffset)];
+      const expected = [epoch, ...batches.slice(-REMEMBERED).map(({ baseOffset }) => baseOffset)];
+      const isSame = `${found}` === `${expected}`;
+      check(isSame, () => `${this.topic}: producer ${producerId} has ${found}, and not ${expected}`);
+    }
   }
 
   /** Where the oldest open transaction begins. */
