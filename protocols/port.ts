@@ -215,11 +215,6 @@ export interface TimestampedOffset {
   readonly leaderEpoch: number;
 }
 
-export interface EpochEnd {
-  readonly leaderEpoch: number;
-  readonly endOffset: number;
-}
-
 /** One partition that this node leads. A handle is dead (`deleted`) once its topic is deleted. */
 export interface Partition {
   readonly topic: string;
@@ -255,18 +250,35 @@ export interface Partition {
   /** First record among those with the largest timestamp, below the bound (KIP-734). Rejects as above. */
   offsetOfMaxTimestamp(upTo: Visibility): Promise<TimestampedOffset | undefined>;
 
+  /** `listener` is called in the tick in which the high watermark or the log start moved, or the topic was deleted. Returns its removal. */
+  onAdvance(listener: () => void): () => void;
+
   /**
    * The newest leader epoch at or below `leaderEpoch`, and where it ends: at the start of the next one, or at the log's
    * end (KIP-101, KIP-279). Undefined when the log has newer ones only.
    */
   endOfEpoch(leaderEpoch: number): EpochEnd | undefined;
-
-  /** `listener` is called in the tick in which the high watermark or the log start moved, or the topic was deleted. Returns its removal. */
-  onAdvance(listener: () => void): () => void;
+  /** Producers that the log remembers. */
+  producers(): readonly ProducerView[];
 
   /** Bytes on disk and number of segments. */
   readonly byteSize: number;
   readonly segmentCount: number;
+}
+
+export interface EpochEnd {
+  readonly leaderEpoch: number;
+  readonly endOffset: number;
+}
+
+export interface ProducerView {
+  readonly producerId: number;
+  readonly producerEpoch: number;
+  /** −1 = none. */
+  readonly lastSequence: number;
+  readonly lastTimestampMs: number;
+  /** First offset of its open transaction; −1 = none. */
+  readonly transactionStartOffset: number;
 }
 
 // ---------------------------------------------------------------------------------------------- topics
@@ -281,9 +293,14 @@ export interface TopicView {
 
 /** Effective configuration of a topic, Kafka's names in camel case. Only what has an effect. */
 export interface TopicConfig {
-  readonly cleanupPolicy: 'delete' | 'compact' | 'compact,delete';
+  readonly cleanupPolicy: 'delete' | 'compact' | 'compact,delete' | 'none';
   readonly maxMessageBytes: number;
   readonly messageTimestampType: 'CreateTime' | 'LogAppendTime';
+  /** How far the timestamps that producers give may be from the clock; Infinity = however far. */
+  readonly messageTimestampBeforeMaxMs: number;
+  readonly messageTimestampAfterMaxMs: number;
+  /** Copies that whoever asks for all of them wants at least. There is one node, so one copy. */
+  readonly minInsyncReplicas: number;
 }
 
 export type TopicErrorCode =
@@ -315,6 +332,20 @@ export interface CreateTopicRequest {
   readonly validateOnly?: boolean;
 }
 
+/** One entry. `append` and `subtract` change the items of a list; the value of `delete` is not looked at. */
+export interface TopicConfigChange {
+  readonly name: string;
+  readonly operation: 'set' | 'delete' | 'append' | 'subtract';
+  readonly value: string;
+}
+
+/** What happened to a topic: `extended`, it has more partitions; `configured`, its configuration is another one. */
+export type TopicChangeKind = 'created' | 'extended' | 'configured' | 'deleted';
+
+/**
+ * A view does not change: after a change `get` returns another one, with the same handles of the partitions that there
+ * were before. Whoever keeps a view compares it.
+ */
 export interface Topics {
   /** Synchronous: what exists now. */
   get(name: string): TopicView | undefined;
@@ -329,11 +360,29 @@ export interface Topics {
    * creation. For those who want to write: an internal topic is refused.
    */
   ensure(name: string): Promise<TopicView | TopicError>;
-  /** Effective Kafka-named configuration entries with their source, for those that have an effect. */
+  /**
+   * Changes entries of the topic's configuration, all or none, in effect when it resolves. Of an internal topic it is
+   * refused.
+   * @param options.others what becomes of the entries that are not named: `kept`, or `reset` to what they are by default
+   */
+  alterConfig(
+    name: string,
+    changes: readonly TopicConfigChange[],
+    options?: { readonly others?: 'kept' | 'reset'; readonly validateOnly?: boolean },
+  ): Promise<undefined | TopicError>;
+  /** The topic has `total` partitions when it resolves, more than before. Refused for an internal topic. */
+  addPartitions(
+    name: string,
+    total: number,
+    options?: { readonly validateOnly?: boolean },
+  ): Promise<undefined | TopicError>;
+  /** Every configuration entry that Kafka knows, by name, with what is in effect; undefined = no such topic. */
   describeConfig(name: string): readonly TopicConfigEntry[] | undefined;
-  /** Called after a topic came or went; returns its removal. */
+  /** The same of a topic that would be made with these entries. */
+  describeNewConfig(own: Readonly<Record<string, string>>): readonly TopicConfigEntry[];
+  /** Called after the change; returns its removal. */
   onChange(
-    listener: (change: { readonly kind: 'created' | 'deleted'; readonly topic: TopicView }) => void,
+    listener: (change: { readonly kind: TopicChangeKind; readonly topic: TopicView }) => void,
   ): () => void;
   /** Undefined when legal, else why not. Kafka's rule: `[A-Za-z0-9._-]{1,249}`, not `.` or `..`. */
   illegalName(name: string): string | undefined;
@@ -341,8 +390,18 @@ export interface Topics {
 
 export interface TopicConfigEntry {
   readonly name: string;
+  /** In effect. */
   readonly value: string;
-  readonly source: 'topic' | 'default';
+  /** Who said so: the topic, the hub's configuration for all topics, or nobody. */
+  readonly source: 'topic' | 'hub' | 'default';
+  readonly type: 'boolean' | 'string' | 'int' | 'long' | 'double' | 'list';
+  readonly documentation: string;
+  /** False: only the default is accepted, since another value would change nothing. */
+  readonly hasEffect: boolean;
+  /** What the hub's configuration says, when that is not the default. */
+  readonly hubValue: string | undefined;
+  /** What counts where nobody says anything. */
+  readonly defaultValue: string;
 }
 
 // ------------------------------------------------------------------------------------- publish, follow
@@ -451,8 +510,24 @@ export interface Log {
 
 // ------------------------------------------------------------------------------------------------- hub
 
+/** What whoever asks for the configuration of the hub is told. */
+export interface HubSettings {
+  readonly dataDirectory: string;
+  /** Partitions of a topic that is made without saying how many. */
+  readonly defaultPartitions: number;
+  readonly autoCreate: boolean;
+  /** Of each internal topic. */
+  readonly statePartitions: number;
+}
+
+export interface DiskSpace {
+  readonly totalBytes: number;
+  readonly usableBytes: number;
+}
+
 export interface Hub {
   readonly topics: Topics;
+  readonly settings: HubSettings;
   readonly cluster: Cluster;
   readonly access: Access;
   readonly clock: Clock;
@@ -460,6 +535,9 @@ export interface Hub {
   readonly log: Log;
 
   cursor(): RecordCursor;
+
+  /** Of the file system that the data is on; undefined when it does not tell. Never rejects. */
+  diskSpace(): Promise<DiskSpace | undefined>;
 
   /** The partition of a key among so many: murmur2, as Kafka's default partitioner does it for a key that is not null. */
   partitionFor(key: Uint8Array, partitions: number): number;

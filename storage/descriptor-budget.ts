@@ -25,6 +25,7 @@ export function withinDescriptors(fileSystem: FileSystem, max: number): FileSyst
     removeTree: (path) => fileSystem.removeTree(path),
     checkWritable: (path) => fileSystem.checkWritable(path),
     freeBytes: (path) => fileSystem.freeBytes(path),
+    totalBytes: (path) => fileSystem.totalBytes(path),
   };
 }
 

@@ -24,6 +24,8 @@ export interface FileSystem {
   checkWritable(path: string): Promise<void>;
   /** Bytes that this process may still write to the file system that a path is on. */
   freeBytes(path: string): Promise<number>;
+  /** Bytes of the file system that a path is on, used and free. */
+  totalBytes(path: string): Promise<number>;
 }
 
 export type OpenMode = 'read' | 'write' | 'create';
@@ -94,6 +96,10 @@ export const nodeFileSystem: FileSystem = {
   freeBytes: async (path) => {
     const { bavail, bsize } = await statfs(path);
     return bavail * bsize;
+  },
+  totalBytes: async (path) => {
+    const { blocks, bsize } = await statfs(path);
+    return blocks * bsize;
   },
 };
 

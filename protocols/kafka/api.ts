@@ -1,7 +1,7 @@
 // What an API is to a connection: a key, the versions served, and a handler from request to answer. Each file of
 // handlers/ makes one; apis.ts lists them; ApiVersions, the README's table and dispatch read that list.
 
-import type { Hub, Operation, Principal, RecordCursor, ResourceKind } from '../port.ts';
+import type { Hub, ListenerView, Operation, Principal, RecordCursor, ResourceKind } from '../port.ts';
 import type { FetchSessions } from './fetch-sessions.ts';
 import type { GroupAdministration } from './groups/administration.ts';
 import type { GroupCoordinator } from './groups/coordinator.ts';
@@ -23,6 +23,8 @@ export interface KafkaContext {
   readonly groupAdministration: GroupAdministration;
   readonly fetchSessions: FetchSessions;
   readonly apis: readonly Api[];
+  /** Those of the front end. */
+  listeners(): readonly ListenerView[];
   /** Its output lives until the answer is written: no await between. */
   readonly encoder: BatchEncoder;
   readonly cursor: RecordCursor;

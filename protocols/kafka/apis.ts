@@ -1,18 +1,22 @@
 // Every API that is served, in the order of keys. ApiVersions, dispatch and the README's table read this list.
 
 import type { Api } from './api.ts';
+import { alterConfigs } from './handlers/alter-configs.ts';
 import { apiVersions } from './handlers/api-versions.ts';
 import { consumerGroupDescribe } from './handlers/consumer-group-describe.ts';
 import { consumerGroupHeartbeat } from './handlers/consumer-group-heartbeat.ts';
+import { createPartitions } from './handlers/create-partitions.ts';
 import { createTopics } from './handlers/create-topics.ts';
 import { deleteGroups } from './handlers/delete-groups.ts';
 import { deleteRecords } from './handlers/delete-records.ts';
 import { deleteTopics } from './handlers/delete-topics.ts';
 import { describeCluster } from './handlers/describe-cluster.ts';
+import { describeConfigs } from './handlers/describe-configs.ts';
 import { describeGroups } from './handlers/describe-groups.ts';
 import { fetch } from './handlers/fetch.ts';
 import { findCoordinator } from './handlers/find-coordinator.ts';
 import { heartbeat } from './handlers/heartbeat.ts';
+import { incrementalAlterConfigs } from './handlers/incremental-alter-configs.ts';
 import { initProducerId } from './handlers/init-producer-id.ts';
 import { joinGroup } from './handlers/join-group.ts';
 import { leaveGroup } from './handlers/leave-group.ts';
@@ -46,7 +50,11 @@ export const APIS: readonly Api[] = [
   deleteTopics,
   deleteRecords,
   initProducerId,
+  describeConfigs,
+  alterConfigs,
+  createPartitions,
   deleteGroups,
+  incrementalAlterConfigs,
   offsetDelete,
   describeCluster,
   consumerGroupHeartbeat,

@@ -57,8 +57,8 @@ class KafkaFrontEnd implements FrontEnd {
   /** Called when the last connection is closed. */
   #onQuiet: (() => void) | undefined;
 
-  constructor(kafka: KafkaContext) {
-    this.#kafka = kafka;
+  constructor(kafka: Omit<KafkaContext, 'listeners'>) {
+    this.#kafka = { ...kafka, listeners: () => this.listeners() };
     this.#apis = new ApiIndex(kafka.apis);
     this.#memory = new ConnectionMemory(kafka.settings.connectionBytesTotalMax);
     this.groups = groupDirectory(kafka.groups.store, kafka.offsets, kafka.hub.topics);

@@ -86,6 +86,8 @@ export function batchOptionsOf(
 export interface WriteOptions {
   /** The hub's time for all records, when the topic's timestamp type is LogAppendTime; absent = the client's. */
   readonly logAppendTimeMs?: number;
+  /** Client's times before it are refused (KIP-937); absent = none are. Records without a time have none to refuse. */
+  readonly earliestTimestampMs?: number;
   /** Client's times beyond it are refused; absent = none are. */
   readonly latestTimestampMs?: number;
   /** The topic is compacted, so a record without a key is refused. */
@@ -104,6 +106,7 @@ export function writeRecords(
 ): void {
   const { baseTimestampMs } = batch;
   const logAppendTimeMs = options.logAppendTimeMs ?? -1;
+  const earliestTimestampMs = options.earliestTimestampMs ?? Number.NEGATIVE_INFINITY;
   const latestTimestampMs = options.latestTimestampMs ?? Number.MAX_SAFE_INTEGER;
   const requireKeys = options.requireKeys ?? false;
   // The timestamp type is the topic's to choose; where it says the same, Kafka takes it for a client's mistake.
@@ -121,11 +124,15 @@ export function writeRecords(
     if (timestampMs < -1 || timestampMs > Number.MAX_SAFE_INTEGER) {
       throw new RecordsError('invalid-timestamp', `record ${index} has timestamp ${timestampMs}`);
     }
-    const isWrongTime = logAppendTimeMs >= 0 ? presumesAppendTime : timestampMs > latestTimestampMs;
+    const isWrongTime =
+      logAppendTimeMs >= 0
+        ? presumesAppendTime
+        : timestampMs > latestTimestampMs || (timestampMs < earliestTimestampMs && timestampMs >= 0);
     if (isWrongTime && timestampFaults.length < FAULTS_MAX) {
+      const side = timestampMs > latestTimestampMs ? 'in the future' : 'in the past';
       const message = presumesAppendTime
         ? 'a client cannot say when a record was appended'
-        : `timestamp ${timestampMs} is too far in the future`;
+        : `timestamp ${timestampMs} is too far ${side}`;
       timestampFaults.push({ recordIndex: index, message });
     }
     if (requireKeys && reader.keyStart < 0 && faults.length < FAULTS_MAX) {

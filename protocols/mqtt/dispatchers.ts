@@ -17,7 +17,7 @@ export class Dispatchers {
     this.#options = { ...options, onSettled: () => this.#stopIfIdle() };
     this.#stopListening = options.hub.topics.onChange(({ kind, topic }) => {
       if (kind === 'deleted') this.#stopTopic(topic);
-      else if (this.#running) this.#startNewTopic(topic);
+      else if (this.#running) this.#startNewPartitions(topic);
     });
   }
 
@@ -92,9 +92,11 @@ export class Dispatchers {
   }
 
   /** All of it is news to everybody who is subscribed. */
-  #startNewTopic(topic: TopicView): void {
+  #startNewPartitions(topic: TopicView): void {
     if (topic.internal) return;
-    for (const partition of topic.partitions) this.#add(partition, partition.logStartOffset);
+    for (const partition of topic.partitions) {
+      if (!this.#dispatchers.has(partition)) this.#add(partition, partition.logStartOffset);
+    }
   }
 
   #stopTopic(topic: TopicView): void {

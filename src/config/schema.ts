@@ -142,6 +142,16 @@ export const topicConfigSchema = z.strictObject({
   'message.timestamp.type': z.enum(['CreateTime', 'LogAppendTime']).optional().meta({
     description: 'Whose clock stamps the records of Kafka clients: the producer or the hub.',
   }),
+  'message.timestamp.before.max.ms': kafkaNumber(MILLISECONDS, 0).optional().meta({
+    description: "Records whose producer's clock is further behind are refused. Unset: none is.",
+  }),
+  'message.timestamp.after.max.ms': kafkaNumber(MILLISECONDS, 0).optional().meta({
+    description: "Records whose producer's clock is further ahead are refused.",
+  }),
+  'min.insync.replicas': z.int().min(1).max(INT32_MAX).optional().meta({
+    description:
+      'Copies that Kafka producers with acks=all ask for at least. There is one: above 1 they are refused.',
+  }),
 });
 
 export const listenerSchema = z.strictObject({

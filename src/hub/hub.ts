@@ -3,9 +3,11 @@
 import type {
   Access,
   Clock,
+  DiskSpace,
   Endpoint,
   Followed,
   Hub,
+  HubSettings,
   Log,
   Partition,
   Published,
@@ -76,45 +78,54 @@ export async function openHub(options: HubOptions): Promise<LocalHub> {
     producerIds: new NumberBlocks(metaStore, 'producer-id', PRODUCER_ID_BLOCK),
     advertised: options.advertised,
   });
-  const { statePartitions } = defaults;
-  return new LocalHub({ topics, cluster, store, reopening, clock, random, log, statePartitions });
+  const settings: HubSettings = {
+    dataDirectory: store.directory,
+    defaultPartitions: defaults.partitions,
+    autoCreate: defaults.autoCreate,
+    statePartitions: defaults.statePartitions,
+  };
+  return new LocalHub({ topics, cluster, settings, store, reopening, clock, random, log });
 }
 
 export class LocalHub implements Hub {
   readonly topics: HubTopics;
   readonly cluster: OneNodeCluster;
+  readonly settings: HubSettings;
   readonly access: Access = ALLOW_ALL;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly #store: LogStore;
   readonly #reopening: Reopening;
-  readonly #statePartitions: number;
   readonly #followers = new Set<Follower>();
   readonly #tables: HubStateTable[] = [];
 
   constructor(options: {
     readonly topics: HubTopics;
     readonly cluster: OneNodeCluster;
+    readonly settings: HubSettings;
     readonly store: LogStore;
     readonly reopening: Reopening;
     readonly clock: Clock;
     readonly random: Random;
     readonly log: Log;
-    readonly statePartitions: number;
   }) {
     this.topics = options.topics;
     this.cluster = options.cluster;
+    this.settings = options.settings;
     this.#store = options.store;
     this.#reopening = options.reopening;
     this.clock = options.clock;
     this.random = options.random;
     this.log = options.log;
-    this.#statePartitions = options.statePartitions;
   }
 
   cursor(): RecordCursor {
     return new BatchCursor();
+  }
+
+  diskSpace(): Promise<DiskSpace | undefined> {
+    return this.#store.diskSpace();
   }
 
   partitionFor(key: Uint8Array, partitions: number): number {
@@ -136,7 +147,8 @@ export class LocalHub implements Hub {
   }
 
   async stateTable(options: StateTableOptions): Promise<StateTable> {
-    const topic = await this.topics.ensureInternal(options.topic, this.#statePartitions, STATE_TOPIC_CONFIG);
+    const { statePartitions } = this.settings;
+    const topic = await this.topics.ensureInternal(options.topic, statePartitions, STATE_TOPIC_CONFIG);
     if ('error' in topic) throw new Error(`state topic ${options.topic}: ${topic.message}`);
     const table = await openStateTable(topic, options, this);
     this.#tables.push(table);

@@ -9,6 +9,7 @@ import type {
   EpochEnd,
   Log,
   Partition,
+  ProducerView,
   Published,
   ReadOptions,
   ReadRefusal,
@@ -250,6 +251,18 @@ export class HubPartition implements Partition {
     const end = log?.endOfEpoch(leaderEpoch);
     // Beyond the high watermark a log may still lose what it has: nobody may count on it.
     return end && log && { ...end, endOffset: Math.min(end.endOffset, log.highWatermark) };
+  }
+
+  producers(): readonly ProducerView[] {
+    const producers = this.#log?.producers;
+    if (producers === undefined) return [];
+    return Array.from(producers.all, ({ producerId, epoch, lastSequence, usedAtMs }) => ({
+      producerId,
+      producerEpoch: epoch,
+      lastSequence: Math.max(-1, lastSequence),
+      lastTimestampMs: usedAtMs,
+      transactionStartOffset: producers.transactionStartOf(producerId),
+    }));
   }
 
   onAdvance(listener: () => void): () => void {

@@ -6,7 +6,7 @@ import { mapConcurrently } from './concurrently.ts';
 import { LOG_ID_BLOCK, OPENING_MAX } from './limits.ts';
 import { NumberBlocks } from './number-blocks.ts';
 import type { HubPartition } from './partition.ts';
-import { type HubTopic, makeTopic, type TopicSurroundings } from './topic.ts';
+import { type HubTopic, makeTopic, reconfiguredTopic, type TopicSurroundings } from './topic.ts';
 import {
   LEADERS_PREFIX,
   type Leadership,
@@ -109,6 +109,55 @@ export class TopicStore {
     }
     const result = await metaStore.transact({ delete: [topicKeyOf(name), leadersKeyOf(record.topicId)] });
     return result.outcome === 'applied' ? undefined : topicErrorOf(result, `delete topic ${name}`);
+  }
+
+  /** The topic with other entries of its own, in effect on its logs. */
+  async setConfig(topic: HubTopic, config: TopicRecord['config']): Promise<HubTopic | TopicError> {
+    const record: TopicRecord = { ...topic.record, config };
+    const result = await this.#options.metaStore.transact({
+      if: [{ key: topicKeyOf(topic.name), revision: topic.revision }],
+      put: [{ key: topicKeyOf(topic.name), value: record }],
+    });
+    if (result.outcome !== 'applied') return topicErrorOf(result, `configure topic ${topic.name}`);
+    const configured = reconfiguredTopic(topic, result.revision, record, this.#options);
+    for (const { log } of configured.partitions) log?.setConfig(configured.logConfig);
+    return configured;
+  }
+
+  /**
+   * The topic with as many more partitions, their logs open. One that does not open stays behind and says why, as at the
+   * start: what is decided in the MetaStore is not taken back. Rejects with StorageError before that.
+   */
+  async addPartitions(topic: HubTopic, count: number): Promise<HubTopic | TopicError> {
+    const { metaStore, nodeId } = this.#options;
+    const { name, topicId } = topic;
+    const record: TopicRecord = {
+      ...topic.record,
+      logIds: [...topic.record.logIds, ...(await this.allocateLogIds(count))],
+    };
+    const key = leadersKeyOf(topicId);
+    const entry = await metaStore.get(key);
+    const before = entry === undefined ? [] : readLeadersEntry(entry);
+    const leaders = record.logIds.map(
+      (_, partition): Leadership => before[partition] ?? { nodeId, leaderEpoch: 0 },
+    );
+    const result = await metaStore.transact({
+      if: [
+        { key: topicKeyOf(name), revision: topic.revision },
+        entry === undefined ? { key, absent: true } : { key, revision: entry.revision },
+      ],
+      put: [
+        { key: topicKeyOf(name), value: record },
+        { key, value: leaders },
+      ],
+    });
+    if (result.outcome !== 'applied') return topicErrorOf(result, `add partitions to topic ${name}`);
+    const { revision } = result;
+    const epochs = leaders.map(epochOf);
+    const extended = makeTopic(name, revision, record, epochs, this.#options, topic.partitions);
+    const added = extended.partitions.slice(topic.partitions.length);
+    await mapConcurrently(added, OPENING_MAX, (partition) => this.#open(extended, partition, 0));
+    return extended;
   }
 
   /** The topic's record in the MetaStore, when a deletion has not come to its end. */

@@ -24,21 +24,41 @@ export interface TopicSurroundings {
 /** What users want of their topics does not count for the hub's own: their segments are small, to be replayed quickly. */
 export const INTERNAL_DEFAULTS: Readonly<Record<string, string>> = { 'segment.bytes': '104857600' };
 
-/** @param leaderEpochs of each partition. The partitions have no log yet. */
+/**
+ * @param leaderEpochs of each partition
+ * @param known handles of its first partitions; the others are new and have no log yet
+ */
 export function makeTopic(
   name: string,
   revision: number,
   record: TopicRecord,
   leaderEpochs: readonly number[],
   { clock, log, defaultConfig }: TopicSurroundings,
+  known: readonly HubPartition[] = [],
 ): HubTopic {
   const { topicId, internal } = record;
-  const defaults = internal ? INTERNAL_DEFAULTS : defaultConfig;
-  const config = effectiveTopicConfig(record.config, defaults);
-  const logConfig = logConfigOf(record.config, defaults);
   const partitions = leaderEpochs.map(
     (leaderEpoch, partition) =>
+      known[partition] ??
       new HubPartition({ topic: name, topicId, partition, leaderEpoch, internal, clock, log }),
   );
-  return { name, topicId, internal, partitions, config, logConfig, record, revision };
+  return { name, topicId, internal, partitions, record, revision, ...configsOf(record, defaultConfig) };
+}
+
+/** The same topic and partitions under another configuration. */
+export function reconfiguredTopic(
+  topic: HubTopic,
+  revision: number,
+  record: TopicRecord,
+  { defaultConfig }: TopicSurroundings,
+): HubTopic {
+  return { ...topic, revision, record, ...configsOf(record, defaultConfig) };
+}
+
+function configsOf(
+  { config, internal }: TopicRecord,
+  defaultConfig: Readonly<Record<string, string>>,
+): Pick<HubTopic, 'config' | 'logConfig'> {
+  const defaults = internal ? INTERNAL_DEFAULTS : defaultConfig;
+  return { config: effectiveTopicConfig(config, defaults), logConfig: logConfigOf(config, defaults) };
 }

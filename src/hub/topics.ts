@@ -3,6 +3,8 @@
 import type {
   CreateTopicRequest,
   Random,
+  TopicChangeKind,
+  TopicConfigChange,
   TopicConfigEntry,
   TopicError,
   Topics,
@@ -13,12 +15,12 @@ import type { TopicDefaults } from '../config/broker-config.ts';
 import { PARTITIONS_MAX } from './limits.ts';
 import type { HubPartition } from './partition.ts';
 import { type HubTopic, INTERNAL_DEFAULTS, makeTopic, type TopicSurroundings } from './topic.ts';
-import { checkTopicConfig, HONOURED_NAMES, honouredValue } from './topic-configs.ts';
+import { changedConfig, checkTogether, checkTopicConfig, describeTopicConfig } from './topic-configs.ts';
 import { collisionKeyOf, illegalTopicName, isReservedTopicName } from './topic-names.ts';
 import type { TopicRecord } from './topic-records.ts';
 import type { TopicStore } from './topic-store.ts';
 
-type Change = { readonly kind: 'created' | 'deleted'; readonly topic: TopicView };
+type Change = { readonly kind: TopicChangeKind; readonly topic: TopicView };
 
 export interface TopicsOptions extends TopicSurroundings {
   readonly topicStore: TopicStore;
@@ -122,22 +124,68 @@ export class HubTopics implements Topics {
     return creation;
   }
 
+  async alterConfig(
+    name: string,
+    changes: readonly TopicConfigChange[],
+    { others = 'kept', validateOnly = false }: Parameters<Topics['alterConfig']>[2] = {},
+  ): Promise<undefined | TopicError> {
+    return this.#inTurn(collisionKeyOf(name), async () => {
+      const topic = this.#changeable(name);
+      if ('error' in topic) return topic;
+      const own = others === 'kept' ? topic.record.config : {};
+      const changed = changedConfig(own, this.#options.defaultConfig, changes);
+      if ('problem' in changed) return { error: 'invalid-config', message: changed.problem };
+      if (validateOnly) return undefined;
+      const configured = await this.#options.topicStore.setConfig(topic, changed.config);
+      if ('error' in configured) return configured;
+      this.#replace(topic, configured);
+      this.#announce({ kind: 'configured', topic: configured });
+      return undefined;
+    });
+  }
+
+  async addPartitions(
+    name: string,
+    total: number,
+    { validateOnly = false }: Parameters<Topics['addPartitions']>[2] = {},
+  ): Promise<undefined | TopicError> {
+    return this.#inTurn(collisionKeyOf(name), async () => {
+      const topic = this.#changeable(name);
+      if ('error' in topic) return topic;
+      const count = total - topic.partitions.length;
+      const refusal = this.#refusePartitions(topic, total);
+      if (refusal !== undefined || validateOnly) return refusal;
+      this.#partitionCount += count;
+      const extended = await this.#extend(topic, count);
+      this.#partitionCount -= count;
+      if ('error' in extended) return extended;
+      this.#replace(topic, extended);
+      this.#announce({ kind: 'extended', topic: extended });
+      return undefined;
+    });
+  }
+
   describeConfig(name: string): readonly TopicConfigEntry[] | undefined {
     const record = this.#byName.get(name)?.record;
     if (record === undefined) return undefined;
-    const defaults = record.internal ? INTERNAL_DEFAULTS : this.#options.defaultConfig;
-    return HONOURED_NAMES.map((entry) => ({
-      name: entry,
-      value: honouredValue(entry, record.config, defaults),
-      source: Object.hasOwn(record.config, entry) ? 'topic' : 'default',
-    }));
+    return describeTopicConfig(
+      record.config,
+      record.internal ? INTERNAL_DEFAULTS : this.#options.defaultConfig,
+    );
+  }
+
+  describeNewConfig(own: Readonly<Record<string, string>>): readonly TopicConfigEntry[] {
+    return describeTopicConfig(own, this.#options.defaultConfig);
   }
 
   /** Opens the logs of partitions that failed again. In the topic's turn: it must not be deleted meanwhile. */
   async reopen(topicId: string, partitions: readonly HubPartition[]): Promise<void> {
-    const topic = this.#byId.get(topicId);
-    if (topic === undefined) return;
-    await this.#inTurn(collisionKeyOf(topic.name), () => this.#options.topicStore.reopen(topic, partitions));
+    const name = this.#byId.get(topicId)?.name;
+    if (name === undefined) return;
+    await this.#inTurn(collisionKeyOf(name), async () => {
+      const topic = this.#byId.get(topicId);
+      if (topic !== undefined) await this.#options.topicStore.reopen(topic, partitions);
+    });
   }
 
   onChange(listener: (change: Change) => void): () => void {
@@ -178,7 +226,9 @@ export class HubTopics implements Topics {
       const message = `the replication factor can only be 1, not ${request.replicationFactor}: there is one node`;
       return { error: 'invalid-replication-factor', message };
     }
-    const problem = checkTopicConfig(config);
+    const problem =
+      checkTopicConfig(config) ??
+      checkTogether(config, internal ? INTERNAL_DEFAULTS : this.#options.defaultConfig);
     if (problem !== undefined) return { error: 'invalid-config', message: problem };
     return { name, partitions, config, internal, validateOnly };
   }
@@ -214,6 +264,36 @@ export class HubTopics implements Topics {
   #plannedTopic(plan: Plan): HubTopic {
     const epochs = Array.from({ length: plan.partitions }, () => 0);
     return makeTopic(plan.name, 0, recordOf(plan, NO_TOPIC_ID, epochs), epochs, this.#options);
+  }
+
+  // ------------------------------------------------------------------------------------------- changing
+
+  #changeable(name: string): HubTopic | TopicError {
+    const topic = this.#byName.get(name);
+    if (topic === undefined) return { error: 'unknown-topic', message: `there is no topic ${name}` };
+    return topic.internal ? refuseInternal(name) : topic;
+  }
+
+  #refusePartitions({ name, partitions }: HubTopic, total: number): TopicError | undefined {
+    const { partitionsMax } = this.#options.defaults;
+    if (!Number.isInteger(total) || total <= partitions.length) {
+      const message = `topic ${name} has ${partitions.length} partitions already, and ${total} are not more`;
+      return { error: 'invalid-partitions', message };
+    }
+    if (total > partitionsMax)
+      return { error: 'limit', message: `a topic has at most ${partitionsMax} partitions, not ${total}` };
+    if (this.#partitionCount + total - partitions.length > PARTITIONS_MAX)
+      return { error: 'limit', message: `there are at most ${PARTITIONS_MAX} partitions` };
+    return undefined;
+  }
+
+  async #extend(topic: HubTopic, count: number): Promise<HubTopic | TopicError> {
+    try {
+      return await this.#options.topicStore.addPartitions(topic, count);
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error;
+      return { error: 'storage', message: error.message };
+    }
   }
 
   #refuseFirstUse(name: string): TopicError | undefined {
@@ -253,6 +333,14 @@ export class HubTopics implements Topics {
     this.#partitionCount -= topic.partitions.length;
     if (!topic.internal) this.#ordinaryCount--;
     this.#announce({ kind: 'deleted', topic });
+  }
+
+  /** Another view of the same topic. */
+  #replace(before: HubTopic, topic: HubTopic): void {
+    this.#byName.set(topic.name, topic);
+    this.#byId.set(topic.topicId, topic);
+    this.#sorted = undefined;
+    this.#partitionCount += topic.partitions.length - before.partitions.length;
   }
 
   #announce(change: Change): void {

@@ -36,7 +36,11 @@ const store = await openLogStore({
   compactionBytesPerSecond: rate === 0 ? Number.POSITIVE_INFINITY : rate * MIB,
 });
 try {
-  const compacted = await openLog(store, 0, { compacts: true, deletes: false, segmentBytes: Math.min(128 * MIB, logBytes / 8) });
+  const compacted = await openLog(store, 0, {
+    compacts: true,
+    deletes: false,
+    segmentBytes: Math.min(128 * MIB, logBytes / 8),
+  });
   const records = Math.floor(logBytes / (RECORD_BYTES + 80));
   await fill(compacted, records, Math.floor(records / 10));
   const live = await openLog(store, 1, {});

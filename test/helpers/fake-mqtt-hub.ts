@@ -14,6 +14,7 @@ import type {
   RecordWriter,
   Refused,
   Timer,
+  TopicChangeKind,
   TopicError,
   Topics,
   TopicView,
@@ -69,10 +70,6 @@ interface Pending {
 }
 
 export class FakePartition implements Partition {
-  endOfEpoch(): never {
-    throw new Error('not of this fake');
-  }
-
   readonly topic: string;
   readonly topicId: string;
   readonly partition: number;
@@ -107,6 +104,14 @@ export class FakePartition implements Partition {
 
   get lastStableOffset(): number {
     return this.highWatermark;
+  }
+
+  endOfEpoch(): never {
+    throw new Error('not of this fake');
+  }
+
+  producers(): never {
+    throw new Error('not of this fake');
   }
 
   publish(fill: (writer: RecordWriter) => void): Promise<Published | Refused> {
@@ -240,12 +245,20 @@ export class FakeHub implements Hub {
     throw new Error('not of this fake');
   }
 
+  get settings(): never {
+    throw new Error('not of this fake');
+  }
+
+  diskSpace(): never {
+    throw new Error('not of this fake');
+  }
+
   stateTable(): never {
     throw new Error('not of this fake');
   }
 }
 
-type Change = { readonly kind: 'created' | 'deleted'; readonly topic: TopicView };
+type Change = { readonly kind: TopicChangeKind; readonly topic: TopicView };
 
 export class FakeTopics implements Topics {
   partitions = 1;
@@ -322,6 +335,18 @@ export class FakeTopics implements Topics {
     throw new Error('not of this fake');
   }
 
+  describeNewConfig(): never {
+    throw new Error('not of this fake');
+  }
+
+  alterConfig(): never {
+    throw new Error('not of this fake');
+  }
+
+  addPartitions(): never {
+    throw new Error('not of this fake');
+  }
+
   illegalName(): undefined {
     return undefined;
   }
@@ -330,6 +355,9 @@ export class FakeTopics implements Topics {
 const CONFIG = {
   cleanupPolicy: 'delete',
   messageTimestampType: 'CreateTime',
+  messageTimestampBeforeMaxMs: Number.POSITIVE_INFINITY,
+  messageTimestampAfterMaxMs: Number.POSITIVE_INFINITY,
+  minInsyncReplicas: 1,
 } as const;
 
 function ours(partition: Partition): FakePartition {

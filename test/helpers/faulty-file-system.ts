@@ -207,6 +207,11 @@ export class FaultyFileSystem {
           this.#get(path);
           return Math.max(0, this.capacityBytes - this.usedBytes);
         }),
+      totalBytes: (path: string) =>
+        alive().then(() => {
+          this.#get(path);
+          return this.capacityBytes;
+        }),
     };
     return view;
   }

@@ -3,15 +3,13 @@
 // (KIP-525), from version 7 its topic id.
 // Left out: replicas on other nodes; an assignment by hand must name this node for every partition.
 
-import type { TopicConfigEntry, TopicError, TopicView } from '../../port.ts';
+import type { TopicError, TopicView } from '../../port.ts';
 import { allows, type Call, defineApi } from '../api.ts';
+import { CONFIG_SOURCES } from '../config-resources.ts';
 import { type Deadline, withDeadline } from '../deadline.ts';
 import { ERROR_CODES, type ErrorCode, TOPIC_ERROR_CODES } from '../error-codes.ts';
 import { unexpected } from '../failures.ts';
 import { CreateTopicsRequest, CreateTopicsResponse } from '../messages/create-topics.ts';
-
-/** DescribeConfigs' names for where a value comes from. */
-const CONFIG_SOURCES = { topic: 1, default: 5 } as const;
 
 type TopicRequest = CreateTopicsRequest['topics'][number];
 type TopicAnswer = CreateTopicsResponse['topics'][number];
@@ -64,11 +62,8 @@ async function createTopic(
     return refused(topic, TOPIC_ERROR_CODES.exists, `topic ${topic.name} exists`);
   const assigned = assignmentFault(call, topic);
   if (assigned !== undefined) return refused(topic, assigned.code, assigned.message);
-  const config: Record<string, string> = {};
-  for (const { name, value } of topic.configs) {
-    if (value === null) return refused(topic, ERROR_CODES.INVALID_CONFIG, `${name} has no value`);
-    config[name] = value;
-  }
+  const unset = topic.configs.find(({ value }) => value === null);
+  if (unset !== undefined) return refused(topic, ERROR_CODES.INVALID_CONFIG, `${unset.name} has no value`);
   try {
     const made = await withDeadline(
       hub.clock,
@@ -77,11 +72,11 @@ async function createTopic(
         name: topic.name,
         partitions: topic.assignments.length > 0 ? topic.assignments.length : topic.numPartitions,
         replicationFactor: topic.replicationFactor,
-        config,
+        config: ownConfigOf(topic),
         validateOnly: request.validateOnly,
       }),
     );
-    return answerOf(call, request, topic, made);
+    return answerOf(call, topic, made);
   } catch (error) {
     return refused(topic, unexpected(hub, `CreateTopics of ${topic.name}`, error), null);
   }
@@ -109,12 +104,7 @@ function assignmentFault(
   return { code: ERROR_CODES.INVALID_REPLICA_ASSIGNMENT, message };
 }
 
-function answerOf(
-  call: Call,
-  request: CreateTopicsRequest,
-  topic: TopicRequest,
-  made: TopicView | TopicError | Deadline,
-): TopicAnswer {
+function answerOf(call: Call, topic: TopicRequest, made: TopicView | TopicError | Deadline): TopicAnswer {
   if (made === 'deadline')
     return refused(topic, ERROR_CODES.REQUEST_TIMED_OUT, 'the topic may still be made');
   if ('error' in made) return refused(topic, TOPIC_ERROR_CODES[made.error], made.message);
@@ -125,17 +115,16 @@ function answerOf(
     errorMessage: null,
     numPartitions: made.partitions.length,
     replicationFactor: Math.max(1, topic.replicationFactor),
-    configs: configsOf(call, topic, request.validateOnly).map(({ name, value, source }) => ({
+    configs: call.kafka.hub.topics.describeNewConfig(ownConfigOf(topic)).map(({ name, value, source }) => ({
       ...{ name, value, readOnly: false, isSensitive: false },
       configSource: CONFIG_SOURCES[source],
     })),
   };
 }
 
-/** Of a topic that is not made only what was asked for is known. */
-function configsOf(call: Call, topic: TopicRequest, isValidation: boolean): readonly TopicConfigEntry[] {
-  if (!isValidation) return call.kafka.hub.topics.describeConfig(topic.name) ?? [];
-  return topic.configs.map(({ name, value }) => ({ name, value: value ?? '', source: 'topic' }));
+/** Names are whatever the client sends: `fromEntries` makes an own property of each. */
+function ownConfigOf({ configs }: TopicRequest): Record<string, string> {
+  return Object.fromEntries(configs.map(({ name, value }) => [name, value ?? '']));
 }
 
 function refused({ name }: TopicRequest, errorCode: ErrorCode, errorMessage: string | null): TopicAnswer {

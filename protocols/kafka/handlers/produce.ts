@@ -47,8 +47,9 @@ const ACKS: ReadonlyMap<number, Acks> = new Map([
   [0, 'flushed'],
   [1, 'written'],
 ]);
-/** Kafka's default of `message.timestamp.after.max.ms`: a time further ahead is a mistake of its clock (KIP-937). */
-const TIMESTAMP_AFTER_MAX_MS = 3_600_000;
+const ALL_ACKS = -1;
+/** There is one node, and so one copy of each partition. */
+const COPIES = 1;
 /** Clients that speak less do not know zstd (KIP-110). */
 const ZSTD_VERSION_MIN = 7;
 const IDS_SINCE_VERSION = 13;
@@ -172,7 +173,10 @@ function itemFault(
   if (item.topic === undefined) return ERROR_CODES.UNKNOWN_TOPIC_ID;
   if (!allows(work.call, 'write', 'topic', item.topic)) return ERROR_CODES.TOPIC_AUTHORIZATION_FAILED;
   if (topic?.internal === true) return ERROR_CODES.INVALID_TOPIC_EXCEPTION;
-  return partition === undefined ? ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION : ERROR_CODES.NONE;
+  if (topic === undefined || partition === undefined) return ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
+  return work.request.acks === ALL_ACKS && topic.config.minInsyncReplicas > COPIES
+    ? ERROR_CODES.NOT_ENOUGH_REPLICAS
+    : ERROR_CODES.NONE;
 }
 
 /** Throws RecordsError when the records do not decode; then nothing is appended. */
@@ -182,8 +186,9 @@ function append({ work, item, config, partition, batch }: CheckedItem, section: 
   const logAppendTimeMs = isLogAppendTime ? nowMs : -1;
   const writeOptions: WriteOptions = {
     logAppendTimeMs,
-    latestTimestampMs: nowMs + TIMESTAMP_AFTER_MAX_MS,
-    requireKeys: config.cleanupPolicy !== 'delete',
+    earliestTimestampMs: nowMs - config.messageTimestampBeforeMaxMs,
+    latestTimestampMs: nowMs + config.messageTimestampAfterMaxMs,
+    requireKeys: config.cleanupPolicy.startsWith('compact'),
   };
   const options = batchOptionsOf(batch, section, work.acks ?? 'flushed', isLogAppendTime);
   const appended = partition.append(options, (writer) => writeRecords(writer, batch, section, writeOptions));

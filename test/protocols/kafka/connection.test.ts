@@ -44,7 +44,7 @@ describe('ApiVersions', () => {
       expect(apiKeys).toContainEqual({ apiKey: 18, minVersion: 0, maxVersion: 4 });
     }
     const { apiKeys } = await client.ask(api.apiVersions, 3, named);
-    expect(apiKeys.find(({ apiKey }) => apiKey === 0)).toMatchObject({ minVersion: 0, maxVersion: 11 });
+    expect(apiKeys.find(({ apiKey }) => apiKey === 0)).toMatchObject({ minVersion: 0, maxVersion: 13 });
   });
 
   test.each([0, 1, 2, 3, 4])('version %i has a header of version 0', async (version) => {

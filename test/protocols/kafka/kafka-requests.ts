@@ -1,32 +1,104 @@
 // The messages of every API under its name, and requests about one partition in a line.
 
+import * as alterConfigs from '../../../protocols/kafka/messages/alter-configs.ts';
+import * as alterPartitionReassignments from '../../../protocols/kafka/messages/alter-partition-reassignments.ts';
 import * as apiVersions from '../../../protocols/kafka/messages/api-versions.ts';
 import * as consumerGroupDescribe from '../../../protocols/kafka/messages/consumer-group-describe.ts';
 import * as consumerGroupHeartbeat from '../../../protocols/kafka/messages/consumer-group-heartbeat.ts';
+import * as createPartitions from '../../../protocols/kafka/messages/create-partitions.ts';
 import * as createTopics from '../../../protocols/kafka/messages/create-topics.ts';
 import * as deleteGroups from '../../../protocols/kafka/messages/delete-groups.ts';
 import * as deleteRecords from '../../../protocols/kafka/messages/delete-records.ts';
 import * as deleteTopics from '../../../protocols/kafka/messages/delete-topics.ts';
 import * as describeCluster from '../../../protocols/kafka/messages/describe-cluster.ts';
+import * as describeConfigs from '../../../protocols/kafka/messages/describe-configs.ts';
 import * as describeGroups from '../../../protocols/kafka/messages/describe-groups.ts';
+import * as describeLogDirs from '../../../protocols/kafka/messages/describe-log-dirs.ts';
+import * as describeProducers from '../../../protocols/kafka/messages/describe-producers.ts';
+import * as describeTopicPartitions from '../../../protocols/kafka/messages/describe-topic-partitions.ts';
+import * as electLeaders from '../../../protocols/kafka/messages/elect-leaders.ts';
 import * as fetch from '../../../protocols/kafka/messages/fetch.ts';
 import * as findCoordinator from '../../../protocols/kafka/messages/find-coordinator.ts';
 import * as heartbeat from '../../../protocols/kafka/messages/heartbeat.ts';
+import * as incrementalAlterConfigs from '../../../protocols/kafka/messages/incremental-alter-configs.ts';
 import * as initProducerId from '../../../protocols/kafka/messages/init-producer-id.ts';
 import * as joinGroup from '../../../protocols/kafka/messages/join-group.ts';
 import * as leaveGroup from '../../../protocols/kafka/messages/leave-group.ts';
+import * as listConfigResources from '../../../protocols/kafka/messages/list-config-resources.ts';
 import * as listGroups from '../../../protocols/kafka/messages/list-groups.ts';
 import * as listOffsets from '../../../protocols/kafka/messages/list-offsets.ts';
+import * as listPartitionReassignments from '../../../protocols/kafka/messages/list-partition-reassignments.ts';
 import * as metadata from '../../../protocols/kafka/messages/metadata.ts';
 import * as offsetCommit from '../../../protocols/kafka/messages/offset-commit.ts';
 import * as offsetDelete from '../../../protocols/kafka/messages/offset-delete.ts';
 import * as offsetFetch from '../../../protocols/kafka/messages/offset-fetch.ts';
+import * as offsetForLeaderEpoch from '../../../protocols/kafka/messages/offset-for-leader-epoch.ts';
 import * as produce from '../../../protocols/kafka/messages/produce.ts';
 import * as syncGroup from '../../../protocols/kafka/messages/sync-group.ts';
 import { array, int16, int32, int64, records, string } from '../../../protocols/kafka/wire/fields.ts';
 import { message } from '../../../protocols/kafka/wire/message.ts';
 
 export const api = {
+  offsetForLeaderEpoch: {
+    key: 23,
+    request: offsetForLeaderEpoch.OffsetForLeaderEpochRequest,
+    response: offsetForLeaderEpoch.OffsetForLeaderEpochResponse,
+  },
+  listPartitionReassignments: {
+    key: 46,
+    request: listPartitionReassignments.ListPartitionReassignmentsRequest,
+    response: listPartitionReassignments.ListPartitionReassignmentsResponse,
+  },
+  listConfigResources: {
+    key: 74,
+    request: listConfigResources.ListConfigResourcesRequest,
+    response: listConfigResources.ListConfigResourcesResponse,
+  },
+  incrementalAlterConfigs: {
+    key: 44,
+    request: incrementalAlterConfigs.IncrementalAlterConfigsRequest,
+    response: incrementalAlterConfigs.IncrementalAlterConfigsResponse,
+  },
+  electLeaders: {
+    key: 43,
+    request: electLeaders.ElectLeadersRequest,
+    response: electLeaders.ElectLeadersResponse,
+  },
+  describeTopicPartitions: {
+    key: 75,
+    request: describeTopicPartitions.DescribeTopicPartitionsRequest,
+    response: describeTopicPartitions.DescribeTopicPartitionsResponse,
+  },
+  describeProducers: {
+    key: 61,
+    request: describeProducers.DescribeProducersRequest,
+    response: describeProducers.DescribeProducersResponse,
+  },
+  describeLogDirs: {
+    key: 35,
+    request: describeLogDirs.DescribeLogDirsRequest,
+    response: describeLogDirs.DescribeLogDirsResponse,
+  },
+  describeConfigs: {
+    key: 32,
+    request: describeConfigs.DescribeConfigsRequest,
+    response: describeConfigs.DescribeConfigsResponse,
+  },
+  createPartitions: {
+    key: 37,
+    request: createPartitions.CreatePartitionsRequest,
+    response: createPartitions.CreatePartitionsResponse,
+  },
+  alterPartitionReassignments: {
+    key: 45,
+    request: alterPartitionReassignments.AlterPartitionReassignmentsRequest,
+    response: alterPartitionReassignments.AlterPartitionReassignmentsResponse,
+  },
+  alterConfigs: {
+    key: 33,
+    request: alterConfigs.AlterConfigsRequest,
+    response: alterConfigs.AlterConfigsResponse,
+  },
   produce: { key: 0, request: produce.ProduceRequest, response: produce.ProduceResponse },
   legacyProduce: {
     key: 0,

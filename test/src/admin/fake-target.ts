@@ -57,6 +57,9 @@ export function fakeTopic(name: string, partitions: readonly Partition[], intern
     cleanupPolicy: 'delete',
     maxMessageBytes: 1,
     messageTimestampType: 'CreateTime',
+    messageTimestampBeforeMaxMs: Number.POSITIVE_INFINITY,
+    messageTimestampAfterMaxMs: Number.POSITIVE_INFINITY,
+    minInsyncReplicas: 1,
   } as const;
   return { name, topicId: `id-of-${name}`, internal, partitions, config };
 }

@@ -1,10 +1,11 @@
 // Which topic configs are accepted, and what is in effect.
 import { expect, test } from 'vitest';
 import {
+  changedConfig,
   checkTopicConfig,
   effectiveTopicConfig,
-  honouredValue,
   logConfigOf,
+  valueInEffect,
 } from '../../../src/hub/topic-configs.ts';
 
 test.each([
@@ -14,6 +15,8 @@ test.each([
   ['cleanup.policy', 'delete'],
   ['cleanup.policy', 'compact'],
   ['cleanup.policy', 'compact, delete'],
+  ['cleanup.policy', ''],
+  ['min.insync.replicas', '2'],
   ['retention.ms', '1000'],
   ['retention.ms', '-1'],
   ['retention.bytes', '-1'],
@@ -25,14 +28,14 @@ test.each([
 
 test.each([
   ['compression.type', 'producer'],
-  ['min.insync.replicas', '1'],
+  ['remote.storage.enable', 'FALSE'],
 ])('%s=%s says what happens anyway, so it is accepted', (name, value) => {
   expect(checkTopicConfig({ [name]: value })).toBeUndefined();
 });
 
 test.each([
   ['compression.type', 'zstd'],
-  ['min.insync.replicas', '2'],
+  ['preallocate', 'true'],
 ])('%s=%s would have no effect, so it is refused', (name, value) => {
   expect(checkTopicConfig({ [name]: value })).toContain('has no effect here');
 });
@@ -47,7 +50,8 @@ test.each([
   ['max.message.bytes', '-1', 'an integer from 0'],
   ['message.timestamp.type', 'Never', 'one of CreateTime, LogAppendTime'],
   ['cleanup.policy', 'shred', 'a list of compact, delete'],
-  ['cleanup.policy', '', 'a list of compact, delete'],
+  ['cleanup.policy', 'compact,', 'a list of compact, delete'],
+  ['min.insync.replicas', '0', 'an integer from 1'],
   ['compression.type', 'brotli', 'one of'],
   ['min.cleanable.dirty.ratio', '2', 'a number from 0 to 1'],
   ['unclean.leader.election.enable', 'maybe', 'true or false'],
@@ -66,9 +70,12 @@ test("in effect is the topic's own value, else the hub's default, else Kafka's",
     cleanupPolicy: 'delete',
     maxMessageBytes: 1048588,
     messageTimestampType: 'LogAppendTime',
+    messageTimestampBeforeMaxMs: Number.POSITIVE_INFINITY,
+    messageTimestampAfterMaxMs: 3_600_000,
+    minInsyncReplicas: 1,
   });
   expect(logConfigOf(own, defaults).segmentBytes).toBe(2048);
-  expect(honouredValue('max.message.bytes', own, defaults)).toBe('1048588');
+  expect(valueInEffect('max.message.bytes', own, defaults)).toBe('1048588');
 });
 
 test('what has no limit is Infinity to the store', () => {
@@ -84,4 +91,38 @@ test('a list of policies is both of them, in any order and spacing', () => {
   expect(effectiveTopicConfig(own, {}).cleanupPolicy).toBe('compact,delete');
   expect(logConfigOf(own, {})).toMatchObject({ compacts: true, deletes: true });
   expect(logConfigOf({}, {})).toMatchObject({ compacts: false, deletes: true });
+});
+
+test('an empty list of policies keeps everything', () => {
+  expect(logConfigOf({ 'cleanup.policy': '' }, {})).toMatchObject({ deletes: false, compacts: false });
+});
+
+const change = (name: string, operation: 'set' | 'delete' | 'append' | 'subtract', value = '') => [
+  { name, operation, value },
+];
+
+test('a change sets and deletes entries, and appends to and subtracts from what is in effect', () => {
+  const own = { 'retention.ms': '1' };
+  const changed = (changes: ReturnType<typeof change>) => changedConfig(own, {}, changes);
+  expect(changed(change('retention.ms', 'set', '2'))).toEqual({ config: { 'retention.ms': '2' } });
+  expect(changed(change('retention.ms', 'delete'))).toEqual({ config: {} });
+  expect(changed(change('no.such', 'delete'))).toEqual({ config: own });
+  expect(changed(change('cleanup.policy', 'append', 'compact,delete'))).toEqual({
+    config: { ...own, 'cleanup.policy': 'delete,compact' },
+  });
+  expect(changed(change('cleanup.policy', 'subtract', 'delete'))).toEqual({
+    config: { ...own, 'cleanup.policy': '' },
+  });
+});
+
+test.each([
+  [change('retention.ms', 'append', '5'), 'is no list'],
+  [change('retention.ms', 'set', 'soon'), 'must be an integer'],
+  [change('no.such', 'set', '1'), 'unknown topic config'],
+  [change('__proto__', 'set', '1'), 'unknown topic config'],
+  [change('constructor', 'append', '1'), 'unknown topic config'],
+  [change('cleanup.policy', 'append', 'shred'), 'a list of'],
+  [[...change('min.compaction.lag.ms', 'set', '9'), ...change('max.compaction.lag.ms', 'set', '8')], 'above'],
+])('a change that cannot be made says why: %j', (changes, problem) => {
+  expect(changedConfig({}, {}, changes)).toEqual({ problem: expect.stringContaining(problem) });
 });

@@ -52,7 +52,7 @@ describe('creating', () => {
     ['invalid-replication-factor', request('t', { replicationFactor: 3 })],
     ['invalid-replication-factor', request('t', { replicationFactor: 0 })],
     ['invalid-config', request('t', { config: { 'no.such.config': '1' } })],
-    ['invalid-config', request('t', { config: { 'min.insync.replicas': '2' } })],
+    ['invalid-config', request('t', { config: { preallocate: 'true' } })],
     ['internal-topic', request('__consumer_offsets')],
   ])('%s: %o', async (error, refused) => {
     const { hub } = await openTestHub(temporaryDirectory());
@@ -100,12 +100,14 @@ describe('creating', () => {
     expect(hub.topics.get('t')?.config).toMatchObject({ maxMessageBytes: 5000 });
     expect(hub.topics.get('t')?.logConfig.segmentBytes).toBe(65536);
     const described = hub.topics.describeConfig('t');
-    expect(described?.filter(({ source }) => source === 'topic')).toEqual([
+    const shown = described?.map(({ name, value, source }) => ({ name, value, source }));
+    expect(shown?.filter(({ source }) => source === 'topic')).toEqual([
       { name: 'retention.ms', value: '-1', source: 'topic' },
       { name: 'segment.bytes', value: '65536', source: 'topic' },
     ]);
-    expect(described).toContainEqual({ name: 'cleanup.policy', value: 'delete', source: 'default' });
-    expect(described).toContainEqual({ name: 'max.message.bytes', value: '5000', source: 'default' });
+    expect(shown).toContainEqual({ name: 'cleanup.policy', value: 'delete', source: 'default' });
+    expect(shown).toContainEqual({ name: 'max.message.bytes', value: '5000', source: 'hub' });
+    expect(shown).toContainEqual({ name: 'preallocate', value: 'false', source: 'default' });
     expect(hub.topics.describeConfig('u')).toBeUndefined();
   });
 
@@ -285,6 +287,102 @@ describe('when the MetaStore does not know whether it stored', () => {
   });
 });
 
+describe('changing', () => {
+  const set = (name: string, value: string) => [{ name, operation: 'set', value }] as const;
+
+  test('a configuration takes effect on the open logs, is announced, and outlives a restart', async () => {
+    const directory = temporaryDirectory();
+    const first = await openTestHub(directory);
+    const before = await createTopic(first.hub, 't', 2);
+    const changes: string[] = [];
+    first.hub.topics.onChange(({ kind, topic }) => changes.push(`${kind} ${topic.config.maxMessageBytes}`));
+    expect(await first.hub.topics.alterConfig('t', set('segment.bytes', '4096'))).toBeUndefined();
+    expect(await first.hub.topics.alterConfig('t', set('max.message.bytes', '77'))).toBeUndefined();
+    const after = first.hub.topics.get('t');
+    expect(after?.config.maxMessageBytes).toBe(77);
+    expect(after?.partitions.map(({ log }) => log?.config.segmentBytes)).toEqual([4096, 4096]);
+    expect(after?.partitions).toEqual(before.partitions);
+    expect(first.hub.topics.getById(before.topicId)).toBe(after);
+    expect(changes).toEqual(['configured 1048588', 'configured 77']);
+    await first.close();
+    const { hub } = await openTestHub(directory);
+    expect(hub.topics.get('t')?.logConfig.segmentBytes).toBe(4096);
+  });
+
+  test('what is not named is kept, or goes back to its default', async () => {
+    const { hub } = await openTestHub(temporaryDirectory());
+    await hub.topics.create(request('t', { config: { 'retention.ms': '5' } }));
+    const own = () => hub.topics.get('t')?.record.config;
+    await hub.topics.alterConfig('t', set('segment.ms', '9'));
+    expect(own()).toEqual({ 'retention.ms': '5', 'segment.ms': '9' });
+    await hub.topics.alterConfig('t', set('segment.ms', '8'), { others: 'reset' });
+    expect(own()).toEqual({ 'segment.ms': '8' });
+    await hub.topics.alterConfig('t', set('segment.ms', '7'), { validateOnly: true });
+    expect(own()).toEqual({ 'segment.ms': '8' });
+  });
+
+  test('changes at once take effect one after the other', async () => {
+    const { hub } = await openTestHub(temporaryDirectory());
+    await createTopic(hub, 't');
+    const names = ['segment.ms', 'retention.ms', 'flush.ms', 'delete.retention.ms'];
+    await Promise.all([
+      ...names.map((name) => hub.topics.alterConfig('t', set(name, '5'))),
+      hub.topics.addPartitions('t', 3),
+      hub.topics.addPartitions('t', 4),
+    ]);
+    expect(Object.keys(hub.topics.get('t')?.record.config ?? {})).toEqual(names);
+    expect(hub.topics.get('t')?.partitions).toHaveLength(4);
+  });
+
+  test.each([
+    ['invalid-config', 't', set('retention.ms', 'soon')],
+    ['invalid-config', 't', set('preallocate', 'true')],
+    ['unknown-topic', 'nope', set('retention.ms', '5')],
+    ['internal-topic', '__state', set('retention.ms', '5')],
+  ] as const)('%s: %s %o', async (error, name, changes) => {
+    const { hub } = await openTestHub(temporaryDirectory());
+    await createTopic(hub, 't');
+    await hub.topics.ensureInternal('__state', 1, {});
+    expect(await hub.topics.alterConfig(name, changes)).toMatchObject({ error });
+    expect(hub.topics.get('t')?.record.config).toEqual({});
+  });
+
+  test('partitions are added: they take records, keep them, and the others are the same', async () => {
+    const directory = temporaryDirectory();
+    const first = await openTestHub(directory);
+    const before = await createTopic(first.hub, 't', 1);
+    await append(before.partitions[0]!, 'old');
+    const changes: string[] = [];
+    first.hub.topics.onChange(({ kind, topic }) => changes.push(`${kind} ${topic.partitions.length}`));
+    expect(await first.hub.topics.addPartitions('t', 3)).toBeUndefined();
+    expect(changes).toEqual(['extended 3']);
+    const added = first.hub.topics.partition('t', 2)!;
+    expect(first.hub.topics.partition('t', 0)).toBe(before.partitions[0]);
+    expect(first.hub.cluster.leaderOf('t', 2)).toBe(7);
+    await append(added, 'new');
+    await first.close();
+    const { hub } = await openTestHub(directory);
+    expect(hub.topics.get('t')?.partitions).toHaveLength(3);
+    expect(await readTexts(hub, hub.topics.partition('t', 2)!)).toEqual(['new']);
+    expect(await readTexts(hub, hub.topics.partition('t', 0)!)).toEqual(['old']);
+  });
+
+  test.each([
+    ['invalid-partitions', 't', 2],
+    ['invalid-partitions', 't', 1],
+    ['invalid-partitions', 't', -1],
+    ['limit', 't', 101],
+    ['unknown-topic', 'nope', 5],
+    ['internal-topic', '__state', 5],
+  ])('%s: %s with %i partitions', async (error, name, total) => {
+    const { hub } = await openTestHub(temporaryDirectory());
+    await createTopic(hub, 't', 2);
+    await hub.topics.ensureInternal('__state', 1, {});
+    expect(await hub.topics.addPartitions(name, total)).toMatchObject({ error });
+    expect(hub.topics.get('t')?.partitions).toHaveLength(2);
+  });
+});
+
 describe('starting', () => {
   test('raises the leader epoch of every partition, and above what is on disk', async () => {
     const directory = temporaryDirectory();
@@ -334,10 +432,10 @@ describe('starting', () => {
   });
 
   test('fails with a sentence when a declared topic cannot be made', async () => {
-    const declaredTopics = [{ name: 'a', partitions: 1, config: { 'min.insync.replicas': '2' } }];
+    const declaredTopics = [{ name: 'a', partitions: 1, config: { preallocate: 'true' } }];
     await expect(openTestHub(temporaryDirectory(), { declaredTopics })).rejects.toMatchObject({
       code: 'declared-topic',
-      message: expect.stringContaining('[[topic]] "a": topic config "min.insync.replicas"'),
+      message: expect.stringContaining('[[topic]] "a": topic config "preallocate"'),
     });
   });
 
