@@ -109,7 +109,7 @@ function keepPrevious(shares: readonly Share[], homes: ReadonlyMap<string, Home>
   }
 }
 
-/** How many partitions those are, if all of them are there and nobody's yet. */
+/** How many partitions those are, if all of them are there, in order, once each, and nobody's yet. */
 function countOfFree(
   assignment: Assignment,
   homeOf: (topicId: string) => Home | undefined,
@@ -118,7 +118,11 @@ function countOfFree(
   for (const [topicId, partitions] of assignment) {
     const isTaken = homeOf(topicId)?.isTaken;
     if (isTaken === undefined) return undefined;
-    for (const partition of partitions) if (isTaken[partition] !== 0) return undefined;
+    let before = -1;
+    for (const partition of partitions) {
+      if (partition <= before || isTaken[partition] !== 0) return undefined;
+      before = partition;
+    }
     count += partitions.length;
   }
   return count;
