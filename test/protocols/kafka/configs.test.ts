@@ -259,7 +259,7 @@ describe('a config in effect', () => {
     const batch = recordBatch([{ key: null, value: Buffer.alloc(3000), headers: [] }], {
       timestampsMs: [timestampMs],
     });
-    const { responses } = await client.ask(api.produce, 8, { ...produceOf(topic, batch), acks });
+    const { responses } = await client.ask(api.produce, 8, produceOf(topic, batch, { acks }));
     return responses[0]?.partitionResponses[0];
   }
 
