@@ -2,6 +2,7 @@
 
 import type { Api } from './api.ts';
 import { alterConfigs } from './handlers/alter-configs.ts';
+import { alterPartitionReassignments } from './handlers/alter-partition-reassignments.ts';
 import { apiVersions } from './handlers/api-versions.ts';
 import { consumerGroupDescribe } from './handlers/consumer-group-describe.ts';
 import { consumerGroupHeartbeat } from './handlers/consumer-group-heartbeat.ts';
@@ -13,6 +14,10 @@ import { deleteTopics } from './handlers/delete-topics.ts';
 import { describeCluster } from './handlers/describe-cluster.ts';
 import { describeConfigs } from './handlers/describe-configs.ts';
 import { describeGroups } from './handlers/describe-groups.ts';
+import { describeLogDirs } from './handlers/describe-log-dirs.ts';
+import { describeProducers } from './handlers/describe-producers.ts';
+import { describeTopicPartitions } from './handlers/describe-topic-partitions.ts';
+import { electLeaders } from './handlers/elect-leaders.ts';
 import { fetch } from './handlers/fetch.ts';
 import { findCoordinator } from './handlers/find-coordinator.ts';
 import { heartbeat } from './handlers/heartbeat.ts';
@@ -20,12 +25,15 @@ import { incrementalAlterConfigs } from './handlers/incremental-alter-configs.ts
 import { initProducerId } from './handlers/init-producer-id.ts';
 import { joinGroup } from './handlers/join-group.ts';
 import { leaveGroup } from './handlers/leave-group.ts';
+import { listConfigResources } from './handlers/list-config-resources.ts';
 import { listGroups } from './handlers/list-groups.ts';
 import { listOffsets } from './handlers/list-offsets.ts';
+import { listPartitionReassignments } from './handlers/list-partition-reassignments.ts';
 import { metadata } from './handlers/metadata.ts';
 import { offsetCommit } from './handlers/offset-commit.ts';
 import { offsetDelete } from './handlers/offset-delete.ts';
 import { offsetFetch } from './handlers/offset-fetch.ts';
+import { offsetForLeaderEpoch } from './handlers/offset-for-leader-epoch.ts';
 import { produce } from './handlers/produce.ts';
 import { legacyProduce } from './handlers/produce-legacy.ts';
 import { syncGroup } from './handlers/sync-group.ts';
@@ -50,13 +58,21 @@ export const APIS: readonly Api[] = [
   deleteTopics,
   deleteRecords,
   initProducerId,
+  offsetForLeaderEpoch,
   describeConfigs,
   alterConfigs,
+  describeLogDirs,
   createPartitions,
   deleteGroups,
+  electLeaders,
   incrementalAlterConfigs,
+  alterPartitionReassignments,
+  listPartitionReassignments,
   offsetDelete,
   describeCluster,
+  describeProducers,
   consumerGroupHeartbeat,
   consumerGroupDescribe,
+  listConfigResources,
+  describeTopicPartitions,
 ];

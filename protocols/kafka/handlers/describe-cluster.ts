@@ -1,5 +1,5 @@
-// DescribeCluster (key 60), versions 0–1. Brokers only: an endpoint type that asks for controllers is refused
-// (KIP-919).
+// DescribeCluster (key 60), versions 0–2. Brokers only: an endpoint type that asks for controllers is refused
+// (KIP-919). No broker is ever fenced (KIP-1073).
 
 import { type Call, defineApi } from '../api.ts';
 import { clusterOperations, OPERATIONS_UNKNOWN } from '../authorized-operations.ts';
@@ -14,7 +14,7 @@ export const describeCluster = defineApi({
   key: 60,
   name: 'DescribeCluster',
   min: 0,
-  max: 1,
+  max: 2,
   request: DescribeClusterRequest,
   response: DescribeClusterResponse,
   handle: handleDescribeCluster,

@@ -1,7 +1,8 @@
-// ListOffsets (key 2), versions 1–7. Times below zero name places: −1 the end (under read_committed the last
+// ListOffsets (key 2), versions 1–10. Times below zero name places: −1 the end (under read_committed the last
 // stable offset), −2 the start, −3 the first record with the largest timestamp (KIP-734, from version 7). A time
 // asks for the first record at or after it; none → offset and timestamp −1.
-// Left out: the places of tiered storage (UNSUPPORTED_VERSION).
+// Without tiered storage all of a log is local: −4, where what is local begins, is the start (from version 8), and
+// −5, where what is remote ends, is nowhere (from version 9). Left out: `timeoutMs`, which is for asking remote tiers.
 
 import type { Partition, Visibility } from '../../port.ts';
 import { allows, type Call, defineApi } from '../api.ts';
@@ -14,7 +15,16 @@ import { ListOffsetsRequest, ListOffsetsResponse } from '../messages/list-offset
 const LATEST = -1;
 const EARLIEST = -2;
 const MAX_TIMESTAMP = -3;
-const MAX_TIMESTAMP_VERSION_MIN = 7;
+const EARLIEST_LOCAL = -4;
+const LATEST_TIERED = -5;
+/** From which version on a place has its name. */
+const PLACE_VERSION_MIN: ReadonlyMap<number, number> = new Map([
+  [LATEST, 1],
+  [EARLIEST, 1],
+  [MAX_TIMESTAMP, 7],
+  [EARLIEST_LOCAL, 8],
+  [LATEST_TIERED, 9],
+]);
 const READ_COMMITTED = 1;
 const ISOLATION_LEVELS: ReadonlySet<number> = new Set([0, READ_COMMITTED]);
 
@@ -25,7 +35,7 @@ export const listOffsets = defineApi({
   key: 2,
   name: 'ListOffsets',
   min: 1,
-  max: 7,
+  max: 10,
   request: ListOffsetsRequest,
   response: ListOffsetsResponse,
   handle: handleListOffsets,
@@ -94,16 +104,18 @@ async function lookUp(
   const { partitionIndex, timestamp } = request;
   const { leaderEpoch } = partition;
   const found = { partitionIndex, errorCode: ERROR_CODES.NONE };
+  if (timestamp < 0 && call.version < (PLACE_VERSION_MIN.get(timestamp) ?? Number.POSITIVE_INFINITY))
+    return refused(request, ERROR_CODES.UNSUPPORTED_VERSION);
   if (timestamp === LATEST) return { ...found, offset: readableUpTo(partition, upTo), leaderEpoch };
-  if (timestamp === EARLIEST) {
+  if (timestamp === LATEST_TIERED) return { ...found, offset: -1, timestamp: -1, leaderEpoch: -1 };
+  if (timestamp === EARLIEST || timestamp === EARLIEST_LOCAL) {
     const offset = partition.logStartOffset;
     return { ...found, offset, leaderEpoch: await epochAt(call, partition, offset) };
   }
-  const isMaxTimestamp = timestamp === MAX_TIMESTAMP && call.version >= MAX_TIMESTAMP_VERSION_MIN;
-  if (timestamp < 0 && !isMaxTimestamp) return refused(request, ERROR_CODES.UNSUPPORTED_VERSION);
-  const record = isMaxTimestamp
-    ? await partition.offsetOfMaxTimestamp(upTo)
-    : await partition.offsetForTime(timestamp, upTo);
+  const record =
+    timestamp === MAX_TIMESTAMP
+      ? await partition.offsetOfMaxTimestamp(upTo)
+      : await partition.offsetForTime(timestamp, upTo);
   if (record === undefined) return { ...found, offset: -1, timestamp: -1, leaderEpoch: -1 };
   const { offset, timestampMs } = record;
   return { ...found, offset, timestamp: timestampMs, leaderEpoch: record.leaderEpoch };

@@ -1,7 +1,8 @@
-// Metadata (key 3), versions 0–12. Version 0: an empty list means all topics; later null means all, empty none.
+// Metadata (key 3), versions 0–13. Version 0: an empty list means all topics; later null means all, empty none.
 // A missing topic is made when the request allows it (before version 4 it always does), the hub's configuration
 // does too and the name is legal; it has its leaders in the same answer. Topic ids from version 10, asked by id
-// from version 12 (KIP-516); authorized operations from version 8 (KIP-430).
+// from version 12 (KIP-516); from version 13 the answer could tell clients to start over (KIP-1102), which none has to;
+// authorized operations from version 8 (KIP-430).
 
 import type { TopicView } from '../../port.ts';
 import { allows, type Call, defineApi } from '../api.ts';
@@ -9,6 +10,7 @@ import { clusterOperations, OPERATIONS_UNKNOWN, topicOperations } from '../autho
 import { ERROR_CODES, type ErrorCode, TOPIC_ERROR_CODES } from '../error-codes.ts';
 import { MetadataRequest, MetadataResponse } from '../messages/metadata.ts';
 import { brokers } from '../nodes.ts';
+import { partitionAnswer } from '../partition-answer.ts';
 import { ZERO_UUID } from '../wire/reader.ts';
 
 const BY_ID_VERSION_MIN = 12;
@@ -20,7 +22,7 @@ export const metadata = defineApi({
   key: 3,
   name: 'Metadata',
   min: 0,
-  max: 12,
+  max: 13,
   request: MetadataRequest,
   response: MetadataResponse,
   handle: handleMetadata,
@@ -108,18 +110,7 @@ function described(request: MetadataRequest, call: Call, topic: TopicView): Topi
     name: topic.name,
     topicId: topic.topicId,
     isInternal: topic.internal,
-    partitions: topic.partitions.map(({ partition, leaderEpoch }) => {
-      const leaderId = cluster.leaderOf(topic.name, partition);
-      const replicas = cluster.replicasOf(topic.name, partition);
-      return {
-        errorCode: leaderId < 0 ? ERROR_CODES.LEADER_NOT_AVAILABLE : ERROR_CODES.NONE,
-        partitionIndex: partition,
-        leaderId,
-        leaderEpoch,
-        replicaNodes: replicas,
-        isrNodes: replicas,
-      };
-    }),
+    partitions: topic.partitions.map((partition) => partitionAnswer(cluster, partition)),
     topicAuthorizedOperations: request.includeTopicAuthorizedOperations
       ? topicOperations(call, topic.name)
       : OPERATIONS_UNKNOWN,

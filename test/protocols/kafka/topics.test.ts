@@ -24,7 +24,7 @@ async function topicOf(partitions = 1) {
 const quiet = { allowAutoTopicCreation: false };
 
 describe('Metadata', () => {
-  const metadataVersions = Array.from({ length: 13 }, (_, version) => version);
+  const metadataVersions = Array.from({ length: 14 }, (_, version) => version);
 
   test.each(metadataVersions)('version %i shows the topic with its leader', async (version) => {
     const { name, client } = await topicOf(2);
