@@ -48,6 +48,17 @@ export const BROKER_NAMES: ReadonlyMap<string, string> = new Map([
   ['unclean.leader.election.enable', 'unclean.leader.election.enable'],
 ]);
 
+/**
+ * Of these the broker has no default under the name above, since Kafka has it under another one, in another unit
+ * (`log.retention.hours`): what is not configured has no synonym.
+ */
+export const WITHOUT_BROKER_DEFAULT: ReadonlySet<string> = new Set([
+  'flush.ms',
+  'retention.ms',
+  'segment.jitter.ms',
+  'segment.ms',
+]);
+
 const MINUTE_MS = 60_000;
 /** What Kafka has when the file says nothing. */
 const PLAINTEXT = 'PLAINTEXT';

@@ -37,8 +37,6 @@ interface Plan {
   readonly validateOnly: boolean;
 }
 
-const NO_TOPIC_ID = '00000000-0000-0000-0000-000000000000';
-
 export class HubTopics implements Topics {
   readonly #options: TopicsOptions;
   readonly #byName = new Map<string, HubTopic>();
@@ -220,7 +218,7 @@ export class HubTopics implements Topics {
     const partitions = request.partitions === -1 ? defaults.partitions : request.partitions;
     if (!Number.isInteger(partitions) || partitions < 1 || partitions > defaults.partitionsMax) {
       const message = `a topic has from 1 to ${defaults.partitionsMax} partitions, not ${partitions}`;
-      return { error: 'invalid-partitions', message };
+      return { error: partitions > defaults.partitionsMax ? 'limit' : 'invalid-partitions', message };
     }
     if (request.replicationFactor !== -1 && request.replicationFactor !== 1) {
       const message = `the replication factor can only be 1, not ${request.replicationFactor}: there is one node`;
@@ -263,7 +261,13 @@ export class HubTopics implements Topics {
   /** What `validateOnly` answers: a topic that is not there, whose partitions refuse everything. */
   #plannedTopic(plan: Plan): HubTopic {
     const epochs = Array.from({ length: plan.partitions }, () => 0);
-    return makeTopic(plan.name, 0, recordOf(plan, NO_TOPIC_ID, epochs), epochs, this.#options);
+    return makeTopic(
+      plan.name,
+      0,
+      recordOf(plan, this.#options.random.uuid(), epochs),
+      epochs,
+      this.#options,
+    );
   }
 
   // ------------------------------------------------------------------------------------------- changing

@@ -6,7 +6,13 @@
 
 import type { TopicConfigEntry } from '../../port.ts';
 import { allows, type Call, defineApi } from '../api.ts';
-import { BROKER_NAMES, type BrokerConfig, brokerConfigs, groupConfigs } from '../broker-configs.ts';
+import {
+  BROKER_NAMES,
+  type BrokerConfig,
+  brokerConfigs,
+  groupConfigs,
+  WITHOUT_BROKER_DEFAULT,
+} from '../broker-configs.ts';
 import {
   CONFIG_SOURCES,
   CONFIG_TYPES,
@@ -109,7 +115,8 @@ function topicConfigAnswer(entry: TopicConfigEntry): ConfigAnswer {
   if (brokerName !== undefined) {
     if (hubValue !== undefined)
       synonyms.push({ name: brokerName, value: hubValue, source: CONFIG_SOURCES.hub });
-    synonyms.push({ name: brokerName, value: defaultValue, source: CONFIG_SOURCES.default });
+    if (!WITHOUT_BROKER_DEFAULT.has(name))
+      synonyms.push({ name: brokerName, value: defaultValue, source: CONFIG_SOURCES.default });
   }
   return {
     ...{ name, value, readOnly: false, isSensitive: false, synonyms },

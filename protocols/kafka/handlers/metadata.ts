@@ -32,7 +32,7 @@ async function handleMetadata(request: MetadataRequest, call: Call): Promise<Met
   const { cluster } = call.kafka.hub;
   if (!isLegal(request, call)) {
     const topics = (request.topics ?? []).map((topic) => refused(call, topic, ERROR_CODES.INVALID_REQUEST));
-    return { brokers: [], topics };
+    return { brokers: [], topics, errorCode: ERROR_CODES.INVALID_REQUEST };
   }
   return {
     brokers: brokers(call),

@@ -3,7 +3,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Admin, Producer } from '@platformatic/kafka';
+import {
+  Admin,
+  ConfigResourceTypes,
+  IncrementalAlterConfigOperationTypes,
+  ListOffsetTimestamps,
+  Producer,
+} from '@platformatic/kafka';
 import { Encoder } from '@toondepauw/node-zstd';
 import kafkajs, { type Consumer, type ConsumerRunConfig, type EachMessagePayload } from 'kafkajs';
 import { compressFrameSync } from 'lz4-napi';
@@ -168,6 +174,46 @@ describe('kafkajs', () => {
     expect(await admin.listTopics()).not.toContain('made');
   });
 
+  test('admin: configs are described and altered, partitions added, offsets found by time', async () => {
+    const admin = kafkajsOn(kafka.port).admin({ retry: soon });
+    onTestFinished(() => admin.disconnect());
+    await admin.connect();
+    await kafka.createTopic('configured', { 'segment.ms': '5000' });
+    const type = kafkajs.ConfigResourceTypes.TOPIC;
+    const configValueOf = async (name: string) => {
+      const resources = [{ type, name: 'configured', configNames: [name] }];
+      const described = await admin.describeConfigs({ resources, includeSynonyms: true });
+      return described.resources[0]?.configEntries.map(({ configValue }) => configValue);
+    };
+    expect(await configValueOf('segment.ms')).toEqual(['5000']);
+    const configEntries = [{ name: 'retention.ms', value: '7000' }];
+    await admin.alterConfigs({
+      validateOnly: false,
+      resources: [{ type, name: 'configured', configEntries }],
+    });
+    expect(await configValueOf('retention.ms')).toEqual(['7000']);
+    // AlterConfigs takes back what it does not name.
+    expect(await configValueOf('segment.ms')).toEqual(['604800000']);
+    const unhonoured = [{ name: 'preallocate', value: 'true' }];
+    await expect(
+      admin.alterConfigs({
+        validateOnly: false,
+        resources: [{ type, name: 'configured', configEntries: unhonoured }],
+      }),
+    ).rejects.toMatchObject({ type: 'INVALID_CONFIG' });
+    const broker = { type: kafkajs.ConfigResourceTypes.BROKER, name: '7', configNames: ['num.partitions'] };
+    const ofBroker = await admin.describeConfigs({ resources: [broker], includeSynonyms: false });
+    expect(ofBroker.resources[0]?.configEntries).toMatchObject([{ configValue: '1', readOnly: true }]);
+    await admin.createPartitions({ topicPartitions: [{ topic: 'configured', count: 3 }] });
+    await produce('configured', ['a', 'b'], 2);
+    const offsets = await admin.fetchTopicOffsetsByTimestamp('configured', 0);
+    expect(offsets.map(({ partition, offset }) => [partition, offset]).sort()).toEqual([
+      [0, '0'],
+      [1, '0'],
+      [2, '0'],
+    ]);
+  });
+
   test('an idempotent producer', async () => {
     await kafka.createTopic('idempotent');
     const producer = kafkajsOn(kafka.port).producer({
@@ -196,6 +242,48 @@ describe('@platformatic/kafka', () => {
     await admin.deleteTopics({ topics: ['plain'] });
     expect(kafka.hub.topics.get('plain')).toBeUndefined();
   });
+});
+
+test('@platformatic/kafka admin: configs, partitions, offsets and log directories', async () => {
+  const admin = new Admin({ clientId: 'test', bootstrapBrokers: [`127.0.0.1:${kafka.port}`] });
+  onTestFinished(() => admin.close());
+  await kafka.createTopic('tuned');
+  const topic = { resourceType: ConfigResourceTypes.TOPIC, resourceName: 'tuned' };
+  await admin.incrementalAlterConfigs({
+    resources: [
+      {
+        ...topic,
+        configs: [
+          { name: 'retention.ms', configOperation: IncrementalAlterConfigOperationTypes.SET, value: '7000' },
+          {
+            name: 'cleanup.policy',
+            configOperation: IncrementalAlterConfigOperationTypes.APPEND,
+            value: 'compact',
+          },
+        ],
+      },
+    ],
+  });
+  const keys = { configurationKeys: ['cleanup.policy', 'retention.ms'] };
+  const described = await admin.describeConfigs({
+    resources: [{ ...topic, ...keys }],
+    includeDocumentation: true,
+  });
+  expect(described[0]?.configs.map(({ value, configType }) => [value, configType])).toEqual([
+    ['delete,compact', 7],
+    ['7000', 5],
+  ]);
+  await admin.alterConfigs({ resources: [{ ...topic, configs: [{ name: 'segment.ms', value: '9000' }] }] });
+  expect(kafka.hub.topics.get('tuned')?.record.config).toEqual({ 'segment.ms': '9000' });
+  await admin.createPartitions({ topics: [{ name: 'tuned', count: 2 }] });
+  const partitions = [0, 1].map((partitionIndex) => ({
+    partitionIndex,
+    timestamp: ListOffsetTimestamps.LATEST,
+  }));
+  const [listed] = await admin.listOffsets({ topics: [{ name: 'tuned', partitions }] });
+  expect(listed?.partitions.map(({ offset }) => offset)).toEqual([0n, 0n]);
+  const [onBroker] = await admin.describeLogDirs({ topics: [{ name: 'tuned', partitions: [0, 1] }] });
+  expect(onBroker?.results).toMatchObject([{ logDir: kafka.directory, topics: [{ name: 'tuned' }] }]);
 });
 
 test('clients come back after the hub was started again, and go on', async () => {

@@ -96,8 +96,12 @@ describe('DescribeConfigs', () => {
     expect(configs[0]?.synonyms).toEqual([
       { name: 'segment.ms', value: '5', source: 1 },
       { name: 'log.roll.ms', value: '3600000', source: 4 },
-      { name: 'log.roll.ms', value: '604800000', source: 5 },
     ]);
+    const { configs: other } = await describeOf(client, TOPIC, name, {
+      keys: ['preallocate'],
+      synonyms: true,
+    });
+    expect(other[0]?.synonyms).toEqual([{ name: 'log.preallocate', value: 'false', source: 5 }]);
   });
 
   test('keys choose; unknown ones are not there; none is all', async () => {

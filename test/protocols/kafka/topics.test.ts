@@ -149,7 +149,7 @@ describe('CreateTopics', () => {
     const client = await kafka.connect();
     const name = newName();
     expect(await create(client, { name, numPartitions: 3 }, { validateOnly: true })).toMatchObject({
-      ...{ errorCode: 0, numPartitions: 3, topicId: '00000000-0000-0000-0000-000000000000' },
+      ...{ errorCode: 0, numPartitions: 3, topicId: expect.any(String) },
     });
     expect(kafka.hub.topics.get(name)).toBeUndefined();
   });

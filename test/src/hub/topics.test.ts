@@ -48,7 +48,7 @@ describe('creating', () => {
     ['invalid-name', request('..')],
     ['invalid-partitions', request('t', { partitions: 0 })],
     ['invalid-partitions', request('t', { partitions: -2 })],
-    ['invalid-partitions', request('t', { partitions: 101 })],
+    ['limit', request('t', { partitions: 101 })],
     ['invalid-replication-factor', request('t', { replicationFactor: 3 })],
     ['invalid-replication-factor', request('t', { replicationFactor: 0 })],
     ['invalid-config', request('t', { config: { 'no.such.config': '1' } })],
