@@ -59,11 +59,12 @@ async function alterResource<Asked extends Resource>(
 ): Promise<ResourceFault | undefined> {
   const { resourceType, resourceName } = resource;
   const refusal = refusalOf(call, resource);
-  if (refusal !== undefined || resourceType !== RESOURCE_TYPES.topic) return refusal;
+  if (refusal !== undefined) return refusal;
   const names = new Set(resource.configs.map(({ name }) => name));
   if (names.size < resource.configs.length) return invalid('a config is named once');
   const changes = options.changesOf(resource);
   if ('code' in changes) return changes;
+  if (resourceType !== RESOURCE_TYPES.topic) return unchangeable(changes);
   const { hub } = call.kafka;
   try {
     const error = await hub.topics.alterConfig(resourceName, changes, options);
@@ -76,8 +77,8 @@ async function alterResource<Asked extends Resource>(
   }
 }
 
-/** Undefined for a topic that may be changed, and where nothing is asked for. */
-function refusalOf(call: Call, { resourceType, resourceName, configs }: Resource): ResourceFault | undefined {
+/** Undefined when there is such a resource, and the client may alter it. */
+function refusalOf(call: Call, { resourceType, resourceName }: Resource): ResourceFault | undefined {
   switch (resourceType) {
     case RESOURCE_TYPES.topic:
       return resourceName === '' ? invalid('a topic has a name') : topicFault(call, resourceName, 'alter');
@@ -88,27 +89,26 @@ function refusalOf(call: Call, { resourceType, resourceName, configs }: Resource
         const message = 'not allowed to alter the cluster';
         return { code: ERROR_CODES.CLUSTER_AUTHORIZATION_FAILED, message };
       }
-      return (
-        (resourceType === RESOURCE_TYPES.clientMetrics || resourceName === ''
-          ? undefined
-          : nodeFault(call, resourceName)) ?? unchangeable(configs)
-      );
+      // Without a name it is the default of all brokers.
+      if (resourceType === RESOURCE_TYPES.clientMetrics || resourceName === '') return undefined;
+      return nodeFault(call, resourceName);
     case RESOURCE_TYPES.group:
-      if (!allows(call, 'alter', 'group', resourceName)) {
-        const message = `not allowed to alter group ${resourceName}`;
-        return { code: ERROR_CODES.GROUP_AUTHORIZATION_FAILED, message };
-      }
-      return unchangeable(configs);
+      if (allows(call, 'alter', 'group', resourceName)) return undefined;
+      return {
+        code: ERROR_CODES.GROUP_AUTHORIZATION_FAILED,
+        message: `not allowed to alter group ${resourceName}`,
+      };
     default:
       return invalid(`there are no resources of type ${resourceType}`);
   }
 }
 
-function unchangeable(configs: Resource['configs']): ResourceFault | undefined {
-  if (configs.length === 0) return undefined;
-  const names = configs.map(({ name }) => name).join(', ');
+/** To take back what nobody can have set changes nothing: Apache's reassignment tool does so with each broker. */
+function unchangeable(changes: readonly TopicConfigChange[]): ResourceFault | undefined {
+  const names = changes.filter(({ operation }) => operation !== 'delete').map(({ name }) => name);
+  if (names.length === 0) return undefined;
   return invalid(
-    `only topics are configured over the protocol, this is in the hub's configuration file: ${names}`,
+    `only topics are configured over the protocol, this is in the hub's configuration file: ${names.join(', ')}`,
   );
 }
 

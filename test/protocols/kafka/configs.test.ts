@@ -228,6 +228,13 @@ describe('IncrementalAlterConfigs', () => {
     expect(answer).toMatchObject({ errorCode: code, errorMessage: expect.any(String) });
   });
 
+  test('taking back what no broker can have is no change, and no fault', async () => {
+    const client = await kafka.connect();
+    const throttle = ['leader.replication.throttled.rate', DELETE, null] as const;
+    expect((await alter(client, BROKER, NODE, [throttle])).errorCode).toBe(0);
+    expect((await alter(client, BROKER, NODE, [throttle, ['num.partitions', SET, '3']])).errorCode).toBe(42);
+  });
+
   test('a resource named twice is changed by neither, the others are', async () => {
     const { name, client } = await topicOf();
     const other = await topicOf();
