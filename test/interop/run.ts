@@ -12,6 +12,7 @@ import { offsets } from './offsets.ts';
 import { missingPrograms } from './programs.ts';
 import { pythonClients } from './python-clients.ts';
 import { readmeTryIt } from './readme.ts';
+import { topicTools } from './topic-tools.ts';
 
 /** The README first: its topics are as fresh to it as to whoever tries it. */
 const cases: readonly InteropCase[] = [
@@ -20,6 +21,7 @@ const cases: readonly InteropCase[] = [
   ...mqttToKafka,
   ...offsets,
   ...groupCases,
+  ...topicTools,
   ...logFiles,
   ...pythonClients,
   ...goClients,
