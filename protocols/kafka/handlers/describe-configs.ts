@@ -24,6 +24,9 @@ import {
 import { ERROR_CODES } from '../error-codes.ts';
 import { DescribeConfigsRequest, DescribeConfigsResponse } from '../messages/describe-configs.ts';
 
+/** What is described is a thousand times what names it: a request names so many, each once. */
+const RESOURCES_MAX = 10_000;
+
 type ResourceRequest = DescribeConfigsRequest['resources'][number];
 type ResourceAnswer = DescribeConfigsResponse['results'][number];
 type ConfigAnswer = ResourceAnswer['configs'][number];
@@ -40,7 +43,21 @@ export const describeConfigs = defineApi({
 });
 
 function handleDescribeConfigs(request: DescribeConfigsRequest, call: Call): DescribeConfigsResponse {
-  return { results: request.resources.map((resource) => describeResource(request, call, resource)) };
+  const distinct = new Map(
+    request.resources.map((resource) => [`${resource.resourceType}/${resource.resourceName}`, resource]),
+  );
+  const results: ResourceAnswer[] = [];
+  for (const resource of distinct.values()) {
+    results.push(
+      results.length < RESOURCES_MAX
+        ? describeResource(request, call, resource)
+        : refused(resource, {
+            code: ERROR_CODES.INVALID_REQUEST,
+            message: `at most ${RESOURCES_MAX} at once`,
+          }),
+    );
+  }
+  return { results };
 }
 
 function describeResource(
@@ -50,10 +67,7 @@ function describeResource(
 ): ResourceAnswer {
   const { resourceType, resourceName } = resource;
   const described = configsOf(call, resourceType, resourceName);
-  if ('code' in described) {
-    const { code, message } = described;
-    return { errorCode: code, errorMessage: message, resourceType, resourceName, configs: [] };
-  }
+  if ('code' in described) return refused(resource, described);
   const keys = resource.configurationKeys ?? [];
   const asked = keys.length === 0 ? described : described.filter(({ name }) => keys.includes(name));
   return {
@@ -64,6 +78,13 @@ function describeResource(
       documentation: request.includeDocumentation ? config.documentation : null,
     })),
   };
+}
+
+function refused(
+  { resourceType, resourceName }: ResourceRequest,
+  { code, message }: ResourceFault,
+): ResourceAnswer {
+  return { errorCode: code, errorMessage: message, resourceType, resourceName, configs: [] };
 }
 
 function configsOf(call: Call, resourceType: number, name: string): readonly ConfigAnswer[] | ResourceFault {

@@ -38,24 +38,26 @@ async function handleDescribeLogDirs(
   return { errorCode: ERROR_CODES.NONE, results: [directory] };
 }
 
-function topicsOf({ topics }: DescribeLogDirsRequest, call: Call): TopicAnswer[] {
-  const known = call.kafka.hub.topics;
-  const asked =
-    topics === null
-      ? known.list().map(({ name, partitions }) => [name, partitions.keys()] as const)
-      : topics.map(({ topic, partitions }) => [topic, partitions] as const);
-  return asked
-    .map(([name, partitions]) => ({ name, partitions: partitionsOf(call, name, new Set(partitions)) }))
-    .filter(({ partitions }) => partitions.length > 0);
+function topicsOf({ topics: asked }: DescribeLogDirsRequest, call: Call): TopicAnswer[] {
+  const { topics } = call.kafka.hub;
+  if (asked === null)
+    return topics.list().map(({ name, partitions }) => answerOf(call, name, partitions.keys()));
+  const byTopic = new Map<string, Set<number>>();
+  for (const { topic, partitions } of asked) {
+    const indexes = byTopic.get(topic) ?? new Set();
+    for (const index of partitions) if (topics.partition(topic, index) !== undefined) indexes.add(index);
+    if (indexes.size > 0) byTopic.set(topic, indexes);
+  }
+  return [...byTopic].map(([topic, indexes]) => answerOf(call, topic, indexes));
 }
 
-function partitionsOf(call: Call, topic: string, indexes: Iterable<number>): PartitionAnswer[] {
+function answerOf(call: Call, name: string, indexes: Iterable<number>): TopicAnswer {
   const { topics, cluster } = call.kafka.hub;
-  const answers: PartitionAnswer[] = [];
+  const partitions: PartitionAnswer[] = [];
   for (const partitionIndex of indexes) {
-    const partition = topics.partition(topic, partitionIndex);
-    if (partition === undefined || cluster.leaderOf(topic, partitionIndex) < 0) continue;
-    answers.push({ partitionIndex, partitionSize: partition.byteSize, offsetLag: 0, isFutureKey: false });
+    const partition = topics.partition(name, partitionIndex);
+    if (partition === undefined || cluster.leaderOf(name, partitionIndex) < 0) continue;
+    partitions.push({ partitionIndex, partitionSize: partition.byteSize, offsetLag: 0, isFutureKey: false });
   }
-  return answers;
+  return { name, partitions };
 }

@@ -1,5 +1,5 @@
 // DescribeProducers (key 61), version 0 (KIP-664): the producers that a partition remembers. Each partition has its own
-// result. There are no coordinators of transactions, and so no epochs of theirs.
+// result; to name one again is refused, for a few bytes would ask for as many producers as there are. There are no coordinators of transactions, and so no epochs of theirs.
 
 import { allows, type Call, defineApi } from '../api.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
@@ -18,10 +18,17 @@ export const describeProducers = defineApi({
 });
 
 function handleDescribeProducers(request: DescribeProducersRequest, call: Call): DescribeProducersResponse {
+  const described = new Set<string>();
+  const describeOnce = (name: string, index: number): PartitionAnswer => {
+    const key = `${name}/${index}`;
+    if (described.has(key)) return refused(index, ERROR_CODES.INVALID_REQUEST);
+    described.add(key);
+    return describePartition(call, name, index);
+  };
   return {
     topics: request.topics.map(({ name, partitionIndexes }) => ({
       name,
-      partitions: partitionIndexes.map((index) => describePartition(call, name, index)),
+      partitions: partitionIndexes.map((index) => describeOnce(name, index)),
     })),
   };
 }

@@ -199,7 +199,7 @@ test('DescribeProducers: those that a partition remembers, each partition with i
   await (appended.refused === undefined ? appended.acknowledged : undefined);
   const { topics } = await client.ask(api.describeProducers, 0, {
     topics: [
-      { name, partitionIndexes: [0, 9] },
+      { name, partitionIndexes: [0, 9, 0] },
       { name: 'a/b', partitionIndexes: [0] },
     ],
   });
@@ -217,6 +217,7 @@ test('DescribeProducers: those that a partition remembers, each partition with i
       ],
     },
     { errorCode: ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION, activeProducers: [] },
+    { errorCode: ERROR_CODES.INVALID_REQUEST, activeProducers: [] },
   ]);
   expect(topics[1]?.partitions[0]?.errorCode).toBe(ERROR_CODES.INVALID_TOPIC_EXCEPTION);
 });

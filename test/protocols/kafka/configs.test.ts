@@ -104,6 +104,13 @@ describe('DescribeConfigs', () => {
     expect(other[0]?.synonyms).toEqual([{ name: 'log.preallocate', value: 'false', source: 5 }]);
   });
 
+  test('a resource named twice is described once', async () => {
+    const { name, client } = await topicOf();
+    const resource = { resourceType: TOPIC, resourceName: name, configurationKeys: null };
+    const asked = { resources: [resource, resource], includeSynonyms: false };
+    expect((await client.ask(api.describeConfigs, 2, asked)).results).toHaveLength(1);
+  });
+
   test('keys choose; unknown ones are not there; none is all', async () => {
     const { name, client } = await topicOf();
     const namesOf = async (keys: string[] | null) =>
