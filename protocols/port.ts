@@ -396,7 +396,7 @@ export interface TopicConfigEntry {
   readonly source: 'topic' | 'hub' | 'default';
   readonly type: 'boolean' | 'string' | 'int' | 'long' | 'double' | 'list';
   readonly documentation: string;
-  /** False: only the default is accepted, since another value would change nothing. */
+  /** False: only the default, or what says what happens anyway, is accepted: another value would change nothing. */
   readonly hasEffect: boolean;
   /** What the hub's configuration says, when that is not the default. */
   readonly hubValue: string | undefined;

@@ -8,8 +8,10 @@ export interface ConfigDefinition {
   readonly default: string;
   /** Undefined when the value is one of the type, else what it should have been. */
   readonly check: (value: string) => string | undefined;
-  /** Every legal value has its effect. Otherwise only the default is accepted. */
+  /** Every legal value has its effect. Otherwise only the default and `alsoTrue` are accepted. */
   readonly honoured: boolean;
+  /** Values besides the default that say what happens anyway. */
+  readonly alsoTrue: readonly string[];
   readonly documentation: string;
 }
 
@@ -33,9 +35,13 @@ export const DEFINITIONS: readonly ConfigDefinition[] = [
   ]),
   ignored('compression.gzip.level', int(-1n, 9n), '-1', ['How hard gzip tries.']),
   ignored('compression.lz4.level', int(1n, 17n), '9', ['How hard lz4 tries.']),
-  ignored('compression.type', oneOf(...COMPRESSIONS), 'producer', [
-    'How batches are stored. There is one stored form, whatever producers send.',
-  ]),
+  ignored(
+    'compression.type',
+    oneOf(...COMPRESSIONS),
+    'producer',
+    ['How batches are stored. There is one stored form, uncompressed, whatever producers send.'],
+    'uncompressed',
+  ),
   ignored('compression.zstd.level', int(-131072n, 22n), '3', ['How hard zstd tries.']),
   honoured('delete.retention.ms', long(0n, LONG_MAX), '86400000', [
     'How long a tombstone of a compacted topic is kept, so that readers from the start see it.',
@@ -43,9 +49,13 @@ export const DEFINITIONS: readonly ConfigDefinition[] = [
   ignored('errors.deadletterqueue.group.enable', boolean(), 'false', [
     'Whether share groups may use the topic for records that nobody could process. There are no share groups.',
   ]),
-  ignored('file.delete.delay.ms', long(0n, LONG_MAX), '60000', [
-    'How long a file is kept after its segment is gone. Files go at once, and readers of them are told.',
-  ]),
+  ignored(
+    'file.delete.delay.ms',
+    long(0n, LONG_MAX),
+    '60000',
+    ['How long a file is kept after its segment is gone. Files go at once, and readers of them are told.'],
+    '0',
+  ),
   // Kafka leaves flushing to the system and relies on copies; here every acknowledged batch is on disk by default.
   honoured('flush.messages', long(1n, LONG_MAX), '1', [
     'After how many records they are flushed to the disk. With 1 a record is acknowledged and seen when it is on disk.',
@@ -134,12 +144,20 @@ export const DEFINITION_BY_NAME: ReadonlyMap<string, ConfigDefinition> = new Map
 type Type = Pick<ConfigDefinition, 'type' | 'check'>;
 
 function honoured(name: string, type: Type, byDefault: string, documentation: string[]): ConfigDefinition {
-  return { name, ...type, default: byDefault, honoured: true, documentation: documentation.join(' ') };
+  const text = documentation.join(' ');
+  return { name, ...type, default: byDefault, honoured: true, alsoTrue: [], documentation: text };
 }
 
-function ignored(name: string, type: Type, byDefault: string, documentation: string[]): ConfigDefinition {
-  const rest = `${documentation.join(' ')} It has no effect here: only the default is accepted.`;
-  return { name, ...type, default: byDefault, honoured: false, documentation: rest };
+function ignored(
+  name: string,
+  type: Type,
+  byDefault: string,
+  documentation: string[],
+  ...alsoTrue: string[]
+): ConfigDefinition {
+  const accepted = alsoTrue.length === 0 ? 'the default is' : `the default and ${alsoTrue.join(', ')} are`;
+  const text = `${documentation.join(' ')} It has no effect here: only ${accepted} accepted.`;
+  return { name, ...type, default: byDefault, honoured: false, alsoTrue, documentation: text };
 }
 
 function int(min: bigint, max: bigint): Type {

@@ -36,9 +36,9 @@ function checkEntry(name: string, value: string): string | undefined {
   return `topic config "${name}" has no effect here; only its default "${definition.default}" is accepted, not "${value}"`;
 }
 
-function saysTheSame({ type, default: byDefault }: ConfigDefinition, value: string): boolean {
+function saysTheSame({ type, default: byDefault, alsoTrue }: ConfigDefinition, value: string): boolean {
   const trimmed = value.trim();
-  return (type === 'boolean' ? trimmed.toLowerCase() : trimmed) === byDefault;
+  return (type === 'boolean' ? trimmed.toLowerCase() : trimmed) === byDefault || alsoTrue.includes(trimmed);
 }
 
 /** Undefined unless entries in effect contradict each other. All have passed {@link checkTopicConfig}. */

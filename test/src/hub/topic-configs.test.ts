@@ -29,6 +29,8 @@ test.each([
 test.each([
   ['compression.type', 'producer'],
   ['remote.storage.enable', 'FALSE'],
+  ['compression.type', 'uncompressed'],
+  ['file.delete.delay.ms', '0'],
 ])('%s=%s says what happens anyway, so it is accepted', (name, value) => {
   expect(checkTopicConfig({ [name]: value })).toBeUndefined();
 });
