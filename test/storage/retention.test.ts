@@ -234,17 +234,17 @@ describe('retention against a clock', () => {
               (segment.maxTimestampMs >= 0 && clock.now() - segment.maxTimestampMs > config.retentionMs);
             const bytesFrom = (index: number): number =>
               model.slice(index).reduce((sum, segment) => sum + segment.bytes, 0);
-            let byAge = 0;
-            while (byAge < model.length && !model[byAge]!.active && isOld(model[byAge]!)) byAge++;
-            let bySize = 0;
+            let gone = 0;
             while (
-              bySize < model.length &&
-              !model[bySize]!.active &&
-              bytesFrom(bySize + 1) >= config.retentionBytes
+              gone < model.length &&
+              !model[gone]!.active &&
+              bytesFrom(gone + 1) >= config.retentionBytes
             ) {
-              bySize++;
+              gone++;
             }
-            const gone = config.deletes ? Math.max(byAge, bySize) : 0;
+            // What is left begins with a segment that may be too old, whatever went before it for the size.
+            while (gone < model.length && !model[gone]!.active && isOld(model[gone]!)) gone++;
+            if (!config.deletes) gone = 0;
             if (gone > 0) startOffset = model[gone - 1]!.endOffset;
             model = model.slice(gone);
           }
