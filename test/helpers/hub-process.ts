@@ -24,10 +24,18 @@ export interface HubProcess {
 export type Protocol = 'kafka' | 'mqtt' | 'http';
 const ALL: readonly Protocol[] = ['kafka', 'mqtt', 'http'];
 
+/** Ports that are to be the same after a restart; any other is a free one. */
+export type FixedPorts = Partial<Readonly<Record<Protocol, number>>>;
+
 /** A listener of each protocol on a free port over one data directory; `more` is further TOML. */
-export function hubConfigText(dataDirectory: string, more = '', protocols = ALL): string {
-  const listener = (name: string): string =>
-    `[[listener]]\nname = "${name}"\nprotocol = "${name}"\nbind = "127.0.0.1:0"\n`;
+export function hubConfigText(
+  dataDirectory: string,
+  more = '',
+  protocols = ALL,
+  ports: FixedPorts = {},
+): string {
+  const listener = (name: Protocol): string =>
+    `[[listener]]\nname = "${name}"\nprotocol = "${name}"\nbind = "127.0.0.1:${ports[name] ?? 0}"\n`;
   return [
     `[server]\ndata_dir = ${JSON.stringify(dataDirectory)}\n`,
     ...protocols.map(listener),
@@ -43,10 +51,11 @@ export async function startHubProcess(
   directory: string,
   more = '',
   protocols: readonly Protocol[] = ALL,
+  fixed: FixedPorts = {},
 ): Promise<HubProcess> {
   mkdirSync(directory, { recursive: true });
   const config = join(directory, 'polylog.toml');
-  writeFileSync(config, hubConfigText(join(directory, 'data'), more, protocols));
+  writeFileSync(config, hubConfigText(join(directory, 'data'), more, protocols, fixed));
   const child = new Child(process.execPath, [program, 'start', '--config', config], {
     workingDirectory: directory,
     timeoutMs: 900_000,

@@ -5,8 +5,10 @@ export interface InteropCase {
   readonly name: string;
   /** Programs without which it cannot run; see programs.ts. */
   readonly needs: readonly ProgramName[];
-  /** Throws when it fails. */
-  run(hub: HubProcess): Promise<void>;
+  /** It fails when it takes longer; a minute unless told. */
+  readonly timeoutMs?: number;
+  /** Throws when it fails; a text that it resolves with says what it did beyond its name. */
+  run(hub: HubProcess): Promise<unknown>;
 }
 
 export type ProgramName =
@@ -15,6 +17,7 @@ export type ProgramName =
   | 'mosquitto_pub'
   | 'curl'
   | 'kafka-tools'
+  | 'java-clients'
   | 'python3'
   | 'python-kafka'
   | 'go';

@@ -12,6 +12,8 @@ interface SaidRecord {
   readonly key: string | null;
   readonly value: string | null;
   readonly headers: readonly (readonly [string, string | null])[];
+  /** Of programs that are told which times to give. */
+  readonly timestampMs?: number;
 }
 
 /** What each program does, whatever its language; it says more about what its client has besides. */
@@ -27,17 +29,22 @@ export const COMMON_STEPS = [
   'all',
 ] as const;
 
-/** Throws unless all of `steps` were done, and each record was read once and lies in the topic once. */
+/**
+ * Throws unless all of `steps` were done, and each record was read once and lies in the topic once. `baseMs` is the
+ * time of the first record of each codec, each further one being a millisecond later; times do not count without it.
+ */
 export async function checkClientProgram(
   port: number,
   topic: string,
   output: string,
   steps: readonly string[],
+  baseMs?: number,
 ): Promise<void> {
   checkSteps(output, steps);
-  const read = saidRecords(output);
-  deepEqual(inOrder(read), inOrder(expectedRecords()));
-  deepEqual(inOrder(await storedRecords(port, topic)), inOrder(expectedRecords()));
+  const timed = baseMs !== undefined;
+  const expected = inOrder(expectedRecords(baseMs ?? 0), timed);
+  deepEqual(inOrder(saidRecords(output), timed), expected);
+  deepEqual(inOrder(await storedRecords(port, topic), timed), expected);
 }
 
 export function checkSteps(output: string, steps: readonly string[]): void {
@@ -46,7 +53,7 @@ export function checkSteps(output: string, steps: readonly string[]): void {
 }
 
 /** Each codec's records, the last but one without a key and the last without a value, then one for each partition. */
-function expectedRecords(): SaidRecord[] {
+function expectedRecords(baseMs: number): SaidRecord[] {
   const ofCodecs = CODECS.flatMap((codec) =>
     Array.from({ length: RECORDS_A_CODEC }, (_none, index) => ({
       key: index === RECORDS_A_CODEC - 2 ? null : `${codec}-${index}`,
@@ -55,12 +62,14 @@ function expectedRecords(): SaidRecord[] {
         ['codec', codec],
         ['empty', ''],
       ] as const,
+      timestampMs: baseMs + index,
     })),
   );
   const more = Array.from({ length: PARTITIONS }, (_none, partition) => ({
     key: `more-${partition}`,
     value: 'more',
     headers: [],
+    timestampMs: baseMs + partition,
   }));
   return [...ofCodecs, ...more];
 }
@@ -74,11 +83,12 @@ async function storedRecords(port: number, topic: string): Promise<SaidRecord[]>
   const raw = await RawKafka.connect(port);
   const records: SaidRecord[] = [];
   for (let partition = 0; partition < PARTITIONS; partition++) {
-    for (const { key, value, headers } of await raw.fetchAll(topic, partition)) {
+    for (const { key, value, headers, timestampMs } of await raw.fetchAll(topic, partition)) {
       records.push({
         key: key?.toString() ?? null,
         value: value?.toString() ?? null,
         headers: headers.map(([name, text]) => [name, text?.toString() ?? null]),
+        timestampMs,
       });
     }
   }
@@ -87,8 +97,12 @@ async function storedRecords(port: number, topic: string): Promise<SaidRecord[]>
 }
 
 /** Partitions have no order among themselves: records compare as a bag. */
-function inOrder(records: readonly SaidRecord[]): string[] {
-  return records.map(({ key, value, headers }) => JSON.stringify({ key, value, headers })).sort();
+function inOrder(records: readonly SaidRecord[], timed: boolean): string[] {
+  return records
+    .map(({ key, value, headers, timestampMs }) =>
+      JSON.stringify({ key, value, headers, ...(timed ? { timestampMs } : {}) }),
+    )
+    .sort();
 }
 
 function linesOf(output: string, start: string): string[] {

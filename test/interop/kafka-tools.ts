@@ -1,46 +1,32 @@
 // Apache Kafka's own command-line tools. The jars come from Maven, once, into node_modules/.cache; a directory that
 // already holds them can be named by POLYLOG_KAFKA_LIBS.
-import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Child, isInstalled, run } from '../helpers/child.ts';
+import { Child, type ChildOptions, run } from '../helpers/child.ts';
 import type { KafkaClient, PlainRecord } from '../helpers/kafka-clients.ts';
+import { cacheDirectory, type JarSet, javaArguments, prepareJars } from './java.ts';
 
-const pom = join(import.meta.dirname, 'kafka-tools', 'pom.xml');
-const cached = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'polylog', 'kafka-tools');
-const libraries = process.env['POLYLOG_KAFKA_LIBS'] ?? cached;
+const jars: JarSet = {
+  pom: join(import.meta.dirname, 'kafka-tools', 'pom.xml'),
+  directory: process.env['POLYLOG_KAFKA_LIBS'] ?? join(cacheDirectory, 'kafka-tools'),
+};
 
 /** Undefined when they can be used, else why not. */
-export async function prepareKafkaTools(): Promise<string | undefined> {
-  if (!(await isInstalled('java'))) return 'java is not installed (a JDK 17 is needed)';
-  if (existsSync(libraries)) return undefined;
-  if (!(await isInstalled('mvn')))
-    return 'mvn is not installed, and POLYLOG_KAFKA_LIBS names no directory of jars';
-  const partial = `${cached}.partial`;
-  rmSync(partial, { recursive: true, force: true });
-  const copy = ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', `-DoutputDirectory=${partial}`];
-  const { code, stdout, stderr } = await new Child('mvn', copy, { timeoutMs: 300_000 }).finished;
-  if (code !== 0)
-    return `Maven could not fetch the jars: ${`${stdout}${stderr}`.trim().split('\n')[0] ?? ''}`;
-  renameSync(partial, cached);
-  return undefined;
-}
+export const prepareKafkaTools = (): Promise<string | undefined> => prepareJars(jars);
 
-function javaArguments(className: string, args: readonly string[]): string[] {
-  const logging = '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn';
-  // One short-lived virtual machine a command: compiling much costs more than it brings.
-  return [
-    '-XX:TieredStopAtLevel=1',
-    '-Xshare:auto',
-    logging,
-    '-cp',
-    join(libraries, '*'),
-    className,
-    ...args,
-  ];
-}
+const toolArguments = (className: string, args: readonly string[]): string[] =>
+  javaArguments([join(jars.directory, '*')], className, args);
 
 export function kafkaTool(className: string, args: readonly string[], input?: Buffer): Promise<Buffer> {
-  return run('java', javaArguments(className, args), { ...(input === undefined ? {} : { input }) });
+  return run('java', toolArguments(className, args), { ...(input === undefined ? {} : { input }) });
+}
+
+/** A tool that runs until it is ended, or has done what it was told. */
+export function startKafkaTool(
+  className: string,
+  args: readonly string[],
+  options: ChildOptions = {},
+): Child {
+  return new Child('java', toolArguments(className, args), { timeoutMs: 120_000, ...options });
 }
 
 /** A console consumer from the beginning, until it is ended; it says each value on a line. */
@@ -52,8 +38,7 @@ export function startConsoleConsumer(
 ): Child {
   const place = ['--bootstrap-server', `127.0.0.1:${port}`, '--topic', topic, '--group', group];
   const told = properties.flatMap((property) => ['--command-property', property]);
-  const args = javaArguments(CONSOLE_CONSUMER, [...place, '--from-beginning', ...told]);
-  return new Child('java', args, { timeoutMs: 120_000 });
+  return startKafkaTool(CONSOLE_CONSUMER, [...place, '--from-beginning', ...told]);
 }
 
 const CONSOLE_PRODUCER = 'org.apache.kafka.tools.ConsoleProducer';

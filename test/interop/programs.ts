@@ -2,11 +2,12 @@
 import { isInstalled } from '../helpers/child.ts';
 import type { ProgramName } from './case.ts';
 import { prepareGo } from './go-clients.ts';
+import { prepareJavaClients } from './java.ts';
 import { prepareKafkaTools } from './kafka-tools.ts';
 import { preparePython, preparePythonWithKafka } from './python.ts';
 
 /** Fetched or built before they can be used. */
-type PreparedName = 'kafka-tools' | 'python3' | 'python-kafka' | 'go';
+type PreparedName = 'kafka-tools' | 'java-clients' | 'python3' | 'python-kafka' | 'go';
 
 const INSTALLED_BY: Readonly<Record<Exclude<ProgramName, PreparedName>, string>> = {
   kcat: 'apt-get install kcat',
@@ -17,6 +18,7 @@ const INSTALLED_BY: Readonly<Record<Exclude<ProgramName, PreparedName>, string>>
 
 const PREPARED_BY: Readonly<Record<PreparedName, () => Promise<string | undefined>>> = {
   'kafka-tools': prepareKafkaTools,
+  'java-clients': prepareJavaClients,
   python3: preparePython,
   'python-kafka': preparePythonWithKafka,
   go: prepareGo,

@@ -5,6 +5,7 @@ import { startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
 import type { InteropCase } from './case.ts';
 import { goClients } from './go-clients.ts';
 import { groupCases } from './groups.ts';
+import { javaClients } from './java-clients.ts';
 import { kafkaToMqtt } from './kafka-to-mqtt.ts';
 import { logFiles } from './log-files.ts';
 import { mqttToKafka } from './mqtt-to-kafka.ts';
@@ -25,6 +26,7 @@ const cases: readonly InteropCase[] = [
   ...logFiles,
   ...pythonClients,
   ...goClients,
+  ...javaClients,
 ];
 
 const CASE_MS = 60_000;
@@ -46,12 +48,12 @@ for (const each of cases.filter(({ name }) => name.includes(only))) {
     continue;
   }
   const startMs = performance.now();
-  const problem = await problemOf(each);
+  const { problem, did } = await outcomeOf(each);
   const took = `${((performance.now() - startMs) / 1_000).toFixed(1)} s`;
   if (problem === undefined) passed += 1;
   else failed += 1;
   process.stdout.write(
-    problem === undefined ? `ok: ${each.name} (${took})\n` : `FAILED: ${each.name}\n${problem}\n`,
+    problem === undefined ? `ok: ${each.name} (${took})\n${did}` : `FAILED: ${each.name}\n${problem}\n`,
   );
 }
 
@@ -70,19 +72,21 @@ process.stdout.write(`${passed} passed, ${failed} failed\n`);
 // Clients of a failed case may still hold sockets open.
 process.exit(failed === 0 ? 0 : 1);
 
-/** Undefined when the case held. */
-async function problemOf(each: InteropCase): Promise<string | undefined> {
+/** Without a problem the case held; what it did is whole lines. */
+async function outcomeOf(each: InteropCase): Promise<{ problem?: string; did: string }> {
+  const timeoutMs = each.timeoutMs ?? CASE_MS;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
-      reject(new Error(`not done within ${CASE_MS / 1_000} s; still running:\n${describeRunning()}`));
-    }, CASE_MS);
+      reject(new Error(`not done within ${timeoutMs / 1_000} s; still running:\n${describeRunning()}`));
+    }, timeoutMs);
   });
   try {
-    await Promise.race([each.run(hub), late]);
-    return undefined;
+    const did = await Promise.race([each.run(hub), late]);
+    return { did: typeof did === 'string' ? `    ${did}\n` : '' };
   } catch (error) {
-    return error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { problem, did: '' };
   } finally {
     clearTimeout(timer);
   }
