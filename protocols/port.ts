@@ -54,6 +54,7 @@ export type SourceAttributes = Uint8Array;
 export interface RecordCursor {
   readonly bytes: Buffer;
 
+  /** Next batch; of a range that is `committedOnly`, the next one with records of applications that count. */
   nextBatch(): boolean;
   readonly batchBaseOffset: number;
   /** Last offset that the batch covers, whether or not a record stands there (holes after compaction). */
@@ -64,6 +65,10 @@ export interface RecordCursor {
   readonly batchLeaderEpoch: number;
   readonly batchIsTransactional: boolean;
   readonly batchIsControl: boolean;
+  /** Of a control batch: the transaction that it ends is void. Else its records count. */
+  readonly batchAborts: boolean;
+  /** Of a control batch: epoch of the coordinator that ended the transaction; −1 for any other batch. */
+  readonly controlCoordinatorEpoch: number;
   readonly batchIsLogAppendTime: boolean;
   /** −1 when the batch has no producer identity; then epoch and sequence are −1 too. */
   readonly batchProducerId: number;
@@ -107,10 +112,27 @@ export interface RecordRange {
   /** Where to read on: one past the last offset that the last batch covers; the offset asked for if empty. */
   readonly nextOffset: number;
   /**
+   * Transactions that were aborted and overlap the range, by their first offset. Set by reads up to 'lastStable', where
+   * there are any: the batches of such a producer from the first offset to the last one are void.
+   */
+  readonly aborted?: readonly AbortedTransaction[];
+  /**
+   * A cursor passes over control batches, and over what is void by `aborted`. Set by {@link Hub.follow}: a follower of
+   * all that is below the high watermark is told of no aborted transactions, so it passes over control batches alone.
+   */
+  readonly committedOnly?: boolean;
+  /**
    * Says that neither `bytes` nor any view of it is looked at any more, so that the memory can be used again. Worth
    * calling by who has copied what it wants: fresh memory costs more than what is done with it. Nobody has to.
    */
   release?(): void;
+}
+
+export interface AbortedTransaction {
+  readonly producerId: number;
+  readonly firstOffset: number;
+  /** Of the control batch that ended it. */
+  readonly lastOffset: number;
 }
 
 // ------------------------------------------------------------------------------------------ partitions
@@ -127,7 +149,6 @@ export interface BatchOptions {
   /** How many records `fill` writes: a producer's batch is judged before it is encoded. Asked for with a producer id. */
   readonly recordCount?: number;
   readonly transactional?: boolean;
-  readonly control?: boolean;
   /** Set when the timestamps are the hub's clock by the topic's `message.timestamp.type`. */
   readonly logAppendTime?: boolean;
   /** Upper bound of the encoded size, to get a buffer that is large enough at once; a hint. */
@@ -137,7 +158,8 @@ export interface BatchOptions {
 /**
  * Why the log did not take what it was given. Each front end has one table from these to its wire codes.
  * Of producers: `fenced-producer`, a higher epoch has written; `gap`, a sequence is missing before this one;
- * `duplicate`, it was appended so long ago that nobody knows where (a recent one is answered, see {@link Appended}).
+ * `duplicate`, it was appended so long ago that nobody knows where (a recent one is answered, see {@link Appended});
+ * `invalid-transaction`, it has a transaction open here that this batch is not part of.
  */
 export type Refusal =
   | 'not-leader'
@@ -151,6 +173,7 @@ export type Refusal =
   | 'fenced-producer'
   | 'duplicate'
   | 'gap'
+  | 'invalid-transaction'
   | 'too-large'
   | 'unknown-topic';
 
@@ -181,6 +204,15 @@ export interface Appended {
 
 export interface Published {
   readonly refused?: undefined;
+}
+
+/** How a producer's transaction ends in one partition. */
+export interface TransactionEnd {
+  readonly producerId: number;
+  /** What the producer has from now on: an epoch that is new begins its sequence at 0. */
+  readonly producerEpoch: number;
+  readonly outcome: 'commit' | 'abort';
+  readonly coordinatorEpoch: number;
 }
 
 /** Which records a reader may see. `logEnd` is for replication and tests only. */
@@ -236,6 +268,15 @@ export interface Partition {
    */
   append(options: BatchOptions, fill: (writer: RecordWriter) => void): Appended | Refused;
 
+  /**
+   * Ends the producer's transaction with a control batch: on disk when it resolves. With no transaction open here it is
+   * written all the same, and raises the epoch; an epoch below the one that the log knows is `fenced-producer`. Refused
+   * for an internal topic. Never rejects.
+   */
+  endTransaction(end: TransactionEnd): Promise<Published | Refused>;
+  /** First offset of the producer's open transaction; −1 = none is open. */
+  transactionStart(producerId: number): number;
+
   /** Offset below the log start or above the bound's end is `offset-out-of-range`; the end itself is an empty range. */
   read(options: ReadOptions): Promise<ReadResult>;
 
@@ -279,6 +320,8 @@ export interface ProducerView {
   readonly lastTimestampMs: number;
   /** First offset of its open transaction; −1 = none. */
   readonly transactionStartOffset: number;
+  /** Of the coordinator that ended a transaction of it last; −1 = none is known. */
+  readonly coordinatorEpoch: number;
 }
 
 // ---------------------------------------------------------------------------------------------- topics
@@ -432,6 +475,12 @@ export interface StateTable {
   stateOf(partition: number): StatePartitionState;
   /** Resolves after the records are flushed *and* applied. All go out in one batch, so all or none survive a crash. */
   write(partition: number, records: readonly StateRecord[]): Promise<undefined | Refused>;
+  /**
+   * The record at an offset that `apply` was given: so that what is large, or seldom wanted, stays in the log. Undefined
+   * when it is gone, because a later record of its key has taken its place; then `apply` knows a later offset.
+   * Rejects when the log cannot be read, or the partition is not serving.
+   */
+  read(partition: number, offset: number): Promise<StateRecord | undefined>;
 }
 
 export interface StateTableOptions {
@@ -552,7 +601,7 @@ export interface Hub {
   publish(partition: Partition, fill: (writer: RecordWriter) => void): Promise<Published | Refused>;
 
   /**
-   * Hands over committed records of a partition from `fromOffset` on (default: the high watermark now), range
+   * Hands over committed records of a partition from `fromOffset` on (default: what it reads up to, now), range
    * by range, in order. The next range is read after `onRange` has returned (or its promise resolved). When
    * retention overtakes the follower it goes on at the log start and says so through `onSkip`.
    */
@@ -561,6 +610,8 @@ export interface Hub {
     options: {
       readonly fromOffset?: number;
       readonly maxBytes?: number;
+      /** How far it reads; 'lastStable' if absent. Either way the ranges are `committedOnly`. */
+      readonly visibility?: 'lastStable' | 'highWatermark';
       onRange(range: RecordRange): void | Promise<void>;
       onSkip?(fromOffset: number, toOffset: number): void;
       onError?(refusal: ReadRefusal, message: string): void;
@@ -631,11 +682,46 @@ export interface GroupOffset {
   readonly committedAtMs: number;
 }
 
+/** What the admin API shows of transactions; given by the front end that coordinates them. */
+export interface TransactionDirectory {
+  list(): readonly TransactionView[];
+  get(transactionalId: string): TransactionView | undefined;
+  /** Aborts what is open, and fences its producer: done when it resolves. */
+  abort(transactionalId: string): Promise<undefined | TransactionError>;
+}
+
+export interface TransactionError {
+  readonly error: 'unknown-transaction' | 'not-open' | 'unavailable';
+  readonly message: string;
+}
+
+export interface TransactionView {
+  readonly transactionalId: string;
+  readonly producerId: number;
+  readonly producerEpoch: number;
+  readonly state:
+    | 'empty'
+    | 'ongoing'
+    | 'prepare-commit'
+    | 'prepare-abort'
+    | 'complete-commit'
+    | 'complete-abort'
+    | 'dead';
+  readonly timeoutMs: number;
+  /** −1 = none is open. */
+  readonly startedAtMs: number;
+  readonly updatedAtMs: number;
+  readonly partitions: readonly { readonly topic: string; readonly partition: number }[];
+  /** Consumer groups whose offsets are part of it. */
+  readonly groups: readonly string[];
+}
+
 export interface FrontEnd {
   readonly protocol: string;
   listen(options: ListenerOptions): Promise<ListenerView>;
   listeners(): readonly ListenerView[];
   readonly groups?: GroupDirectory;
+  readonly transactions?: TransactionDirectory;
   /** Stops accepting and says goodbye as the protocol does; requests in flight are answered. */
   drain(): Promise<void>;
   /** Closes what is left. Idempotent. */

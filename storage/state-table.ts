@@ -18,6 +18,12 @@ export interface StateRecord {
   readonly value: Uint8Array | null;
 }
 
+/** A record as it was read back: its bytes are the reader's own. */
+export interface StoredStateRecord {
+  readonly key: Buffer;
+  readonly value: Buffer | null;
+}
+
 /** What a table needs from the log of a partition. */
 export interface StateLog {
   readonly logStartOffset: number;
@@ -38,6 +44,8 @@ export interface StateTableOptions {
 }
 
 const READ_BYTES = 1024 * 1024;
+/** The batch of one record comes back whole, however large; those behind it are not wanted. */
+const READ_ONE_BYTES = 1;
 const EMPTY = new Uint8Array(0);
 
 export class StateTable {
@@ -74,6 +82,14 @@ export class StateTable {
    */
   write(partition: number, records: readonly StateRecord[]): Promise<StorageError | undefined> {
     return this.#at(partition).write(records);
+  }
+
+  /**
+   * The record that stands at an offset; undefined when there is none any more. Rejects with StorageError, `closed`
+   * while the partition is not serving.
+   */
+  read(partition: number, offset: number): Promise<StoredStateRecord | undefined> {
+    return this.#at(partition).read(offset);
   }
 
   /** To be called when the high watermark of the partition's log moved. */
@@ -152,6 +168,18 @@ class StatePartition {
     return this.#committedAndApplied(append, records.length);
   }
 
+  async read(offset: number): Promise<StoredStateRecord | undefined> {
+    const log = this.#log;
+    if (log === undefined || this.state !== 'serving') {
+      throw new StorageError('closed', `${this.#name} is ${this.state}`);
+    }
+    if (offset < log.logStartOffset || offset >= log.highWatermark) return undefined;
+    const range = await log.read(offset, READ_ONE_BYTES, log.highWatermark);
+    const found = recordAt(range, offset);
+    range.release?.();
+    return found;
+  }
+
   advance(): void {
     const log = this.#log;
     if (log === undefined || this.#applying || this.state !== 'serving') return;
@@ -208,15 +236,12 @@ class StatePartition {
   }
 
   #applyRecord(cursor: BatchCursor): void {
-    const { bytes, offset, timestampMs } = cursor;
+    const { offset, timestampMs } = cursor;
     if (cursor.keyStart < 0) {
       this.#options.log.warn('state-record-without-key', { table: this.#name, offset });
       return;
     }
-    // Copies: the range's bytes are reused by the log's caches, and the callee keeps what it is given.
-    const key = Buffer.from(bytes.subarray(cursor.keyStart, cursor.keyEnd));
-    const value =
-      cursor.valueStart < 0 ? null : Buffer.from(bytes.subarray(cursor.valueStart, cursor.valueEnd));
+    const { key, value } = copyRecord(cursor);
     try {
       this.#options.apply(this.#partition, key, value, offset, timestampMs);
     } catch (error) {
@@ -246,6 +271,28 @@ class StatePartition {
   get #name(): string {
     return `${this.#options.name}-${this.#partition}`;
   }
+}
+
+/** Its own cursor: a read may come while the partition applies what it was given. */
+function recordAt(range: RecordRange, offset: number): StoredStateRecord | undefined {
+  const cursor = new BatchCursor();
+  cursor.reset(range);
+  while (cursor.nextBatch()) {
+    if (cursor.batchIsControl || cursor.batchLastOffset < offset) continue;
+    while (cursor.nextRecord()) {
+      if (cursor.offset === offset && cursor.keyStart >= 0) return copyRecord(cursor);
+    }
+  }
+  return undefined;
+}
+
+/** Copies: the range's bytes are reused by the log's caches, and whoever gets a record keeps it. */
+function copyRecord(cursor: BatchCursor): StoredStateRecord {
+  const { bytes, keyStart, keyEnd, valueStart, valueEnd } = cursor;
+  return {
+    key: Buffer.from(bytes.subarray(keyStart, keyEnd)),
+    value: valueStart < 0 ? null : Buffer.from(bytes.subarray(valueStart, valueEnd)),
+  };
 }
 
 function writeRecords(writer: BatchWriter, records: readonly StateRecord[], timestampMs: number): void {

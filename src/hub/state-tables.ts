@@ -85,6 +85,10 @@ export class HubStateTable implements StateTable {
     return error === undefined ? undefined : refusalOf(error);
   }
 
+  read(partition: number, offset: number): Promise<StateRecord | undefined> {
+    return this.#table.read(partition, offset);
+  }
+
   /** Names of the partitions that do not serve. */
   notServing(): readonly string[] {
     const partitions = Array.from({ length: this.partitions }, (_, partition) => partition);

@@ -74,6 +74,24 @@ test('a restart replays what was applied live, after a clean stop and after a ki
   ]);
 });
 
+test('a record is read back by its offset, out of a batch too; nothing stands where none was written', async () => {
+  const directory = temporaryDirectory();
+  const first = await openTestHub(directory);
+  const { table, write } = await openTable(first.hub);
+  await write(0, { a: '1', b: '2', c: null });
+  await write(0, { d: '' });
+  const readAll = async (read: (offset: number) => ReturnType<typeof table.read>) => {
+    const records = await Promise.all([0, 1, 2, 3, 4].map(read));
+    return records.map((record) => record && [record.key.toString(), record.value?.toString() ?? null]);
+  };
+  const expected = [['a', '1'], ['b', '2'], ['c', null], ['d', ''], undefined];
+  expect(await readAll((offset) => table.read(0, offset))).toEqual(expected);
+  await first.close();
+  await expect(table.read(0, 0)).rejects.toMatchObject({ code: 'closed' });
+  const { table: reopened } = await openTable((await openTestHub(directory)).hub);
+  expect(await readAll((offset) => reopened.read(0, offset))).toEqual(expected);
+});
+
 test('a failed write is refused and never applied', async () => {
   const faulty = new FaultyFileSystem();
   const { hub } = await openTestHub(temporaryDirectory(), { fileSystem: faulty.fileSystem });

@@ -43,6 +43,10 @@ class HeldTable implements StateTable {
     return 'serving';
   }
 
+  read(): never {
+    throw new Error('not of this fake');
+  }
+
   write(partition: number, records: readonly StateRecord[]): Promise<undefined> {
     return new Promise((resolve) => {
       const apply = (): void => {
