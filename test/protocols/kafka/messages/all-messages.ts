@@ -1,6 +1,14 @@
 // Every message that the codec knows, by name: what the golden vectors are matched with.
 
 import {
+  AddOffsetsToTxnRequest,
+  AddOffsetsToTxnResponse,
+} from '../../../../protocols/kafka/messages/add-offsets-to-txn.ts';
+import {
+  AddPartitionsToTxnRequest,
+  AddPartitionsToTxnResponse,
+} from '../../../../protocols/kafka/messages/add-partitions-to-txn.ts';
+import {
   AlterConfigsRequest,
   AlterConfigsResponse,
 } from '../../../../protocols/kafka/messages/alter-configs.ts';
@@ -65,9 +73,14 @@ import {
   DescribeTopicPartitionsResponse,
 } from '../../../../protocols/kafka/messages/describe-topic-partitions.ts';
 import {
+  DescribeTransactionsRequest,
+  DescribeTransactionsResponse,
+} from '../../../../protocols/kafka/messages/describe-transactions.ts';
+import {
   ElectLeadersRequest,
   ElectLeadersResponse,
 } from '../../../../protocols/kafka/messages/elect-leaders.ts';
+import { EndTxnRequest, EndTxnResponse } from '../../../../protocols/kafka/messages/end-txn.ts';
 import { FetchRequest, FetchResponse } from '../../../../protocols/kafka/messages/fetch.ts';
 import {
   FindCoordinatorRequest,
@@ -97,6 +110,10 @@ import {
   ListPartitionReassignmentsRequest,
   ListPartitionReassignmentsResponse,
 } from '../../../../protocols/kafka/messages/list-partition-reassignments.ts';
+import {
+  ListTransactionsRequest,
+  ListTransactionsResponse,
+} from '../../../../protocols/kafka/messages/list-transactions.ts';
 import { MetadataRequest, MetadataResponse } from '../../../../protocols/kafka/messages/metadata.ts';
 import {
   OffsetCommitRequest,
@@ -116,8 +133,20 @@ import {
 } from '../../../../protocols/kafka/messages/offset-for-leader-epoch.ts';
 import { ProduceRequest, ProduceResponse } from '../../../../protocols/kafka/messages/produce.ts';
 import { SyncGroupRequest, SyncGroupResponse } from '../../../../protocols/kafka/messages/sync-group.ts';
+import {
+  TxnOffsetCommitRequest,
+  TxnOffsetCommitResponse,
+} from '../../../../protocols/kafka/messages/txn-offset-commit.ts';
+import {
+  WriteTxnMarkersRequest,
+  WriteTxnMarkersResponse,
+} from '../../../../protocols/kafka/messages/write-txn-markers.ts';
 
 export const ALL_MESSAGES = {
+  AddOffsetsToTxnRequest,
+  AddOffsetsToTxnResponse,
+  AddPartitionsToTxnRequest,
+  AddPartitionsToTxnResponse,
   AlterConfigsRequest,
   AlterConfigsResponse,
   AlterPartitionReassignmentsRequest,
@@ -150,8 +179,12 @@ export const ALL_MESSAGES = {
   DescribeProducersResponse,
   DescribeTopicPartitionsRequest,
   DescribeTopicPartitionsResponse,
+  DescribeTransactionsRequest,
+  DescribeTransactionsResponse,
   ElectLeadersRequest,
   ElectLeadersResponse,
+  EndTxnRequest,
+  EndTxnResponse,
   FetchRequest,
   FetchResponse,
   FindCoordinatorRequest,
@@ -174,6 +207,8 @@ export const ALL_MESSAGES = {
   ListOffsetsResponse,
   ListPartitionReassignmentsRequest,
   ListPartitionReassignmentsResponse,
+  ListTransactionsRequest,
+  ListTransactionsResponse,
   MetadataRequest,
   MetadataResponse,
   OffsetCommitRequest,
@@ -188,4 +223,8 @@ export const ALL_MESSAGES = {
   ProduceResponse,
   SyncGroupRequest,
   SyncGroupResponse,
+  TxnOffsetCommitRequest,
+  TxnOffsetCommitResponse,
+  WriteTxnMarkersRequest,
+  WriteTxnMarkersResponse,
 };
