@@ -3,11 +3,12 @@
 // hung write or flush nothing is retried: the page cache may have dropped what it failed to write, so a second
 // fdatasync that succeeds proves nothing.
 //
-// A commit is a write and, when the dial says so (flush-dial.ts), a flush. Whether it is told with the one or with the
-// other is its group's.
+// A commit is a write and, when the dial says so (flush-dial.ts), a flush; its group is told with the one or the other.
+// One that is told with its flush goes through a file whose writes are flushes: half as many turns of the thread pool.
 import type { CommitGroup, Outcome } from './commit-group.ts';
 import type { Clock, Log, Timer } from './environment.ts';
 import { errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
+import type { OpenFile } from './file-system.ts';
 import { FlushDial, type Flushed, type FlushPolicy } from './flush-dial.ts';
 import { UNFLUSHED_LOG_BYTES_MAX } from './limits.ts';
 import type { OpenFiles } from './open-files.ts';
@@ -20,7 +21,7 @@ export interface CommitHost {
   sealShared(): void;
   dirty(): DirtyRange[];
   /** Makes the file of a segment, durably named. */
-  createSegment(segment: Segment): Promise<void>;
+  createSegment(segment: Segment, synchronous: boolean): Promise<void>;
   /** The segment is whole and on disk, and its successor begins. */
   segmentClosed(segment: Segment): void;
   /** These bytes are on disk. */
@@ -226,7 +227,7 @@ export class Committer {
     for (const range of ranges) {
       const { chunk, end } = range;
       const segment = chunk.segment!; // set with the chunk's first finished batch
-      if (segment !== this.#segment) await this.#changeTo(segment);
+      if (segment !== this.#segment) await this.#changeTo(segment, group?.durable === true);
       // Given up by the watchdog: what still comes back must not write on.
       if (this.#failure !== undefined) return;
       const start = chunk.written;
@@ -234,17 +235,30 @@ export class Committer {
       const unsyncedBytes = this.#unsyncedBytes + end - start;
       if (this.#unsyncedBytes > 0 && unsyncedBytes > UNFLUSHED_LOG_BYTES_MAX) await this.#datasync();
       if (this.#failure !== undefined) return;
-      await files.with(segment.path, (file) =>
-        file.write(chunk.bytes, start, end - start, chunk.filePosition + start),
-      );
+      const write = (file: OpenFile): Promise<boolean> => this.#write(file, range);
+      const isOnDisk = await files.with(segment.path, write, group?.durable);
       chunk.written = end;
-      this.#unsyncedBytes += end - start;
+      if (!isOnDisk) this.#unsyncedBytes += end - start;
       this.#writtenBytes = chunk.filePosition + end;
       this.#dial.wroteRange(range, end - start);
     }
     if (this.#failure !== undefined) return;
     if (group !== undefined) this.#wrote(group);
-    if (this.#flush !== undefined) await this.#datasync();
+    if (this.#flush !== undefined && this.#unsyncedBytes > 0) await this.#datasync();
+  }
+
+  /** Whether what was written is on disk as well. */
+  async #write(file: OpenFile, { chunk, end }: DirtyRange): Promise<boolean> {
+    const start = chunk.written;
+    const isSynchronous = file.isSynchronous === true;
+    try {
+      await file.write(chunk.bytes, start, end - start, chunk.filePosition + start);
+    } catch (error) {
+      // Which of the two failed is not told.
+      if (isSynchronous) this.#datasyncFailed = true;
+      throw error;
+    }
+    return isSynchronous;
   }
 
   #wrote(group: CommitGroup): void {
@@ -257,14 +271,14 @@ export class Committer {
   }
 
   /** The old file is on disk before the new one has a name: so only the newest file can have a torn tail. */
-  async #changeTo(segment: Segment): Promise<void> {
+  async #changeTo(segment: Segment, synchronous: boolean): Promise<void> {
     const previous = this.#segment;
     if (previous !== undefined) {
       await this.#datasync();
       if (this.#failure !== undefined) return;
       this.#host.bytesFlushed(this.#dial.takeRanges());
     }
-    await this.#host.createSegment(segment);
+    await this.#host.createSegment(segment, synchronous);
     this.#segment = segment;
     this.#writtenBytes = 0;
     this.#toldBytes = 0;

@@ -7,10 +7,10 @@ import { Gate } from './gate.ts';
 export function withinDescriptors(fileSystem: FileSystem, max: number): FileSystem {
   const gate = new Gate(max);
   return {
-    open: async (path: string, mode: OpenMode) => {
+    open: async (path: string, mode: OpenMode, synchronous?: boolean) => {
       await gate.enter();
       try {
-        return new CountedFile(await fileSystem.open(path, mode), gate);
+        return new CountedFile(await fileSystem.open(path, mode, synchronous), gate);
       } catch (error) {
         gate.leave();
         throw error;
@@ -30,10 +30,12 @@ export function withinDescriptors(fileSystem: FileSystem, max: number): FileSyst
 }
 
 class CountedFile implements OpenFile {
+  readonly isSynchronous: boolean;
   readonly #file: OpenFile;
   readonly #gate: Gate;
 
   constructor(file: OpenFile, gate: Gate) {
+    this.isSynchronous = file.isSynchronous === true;
     this.#file = file;
     this.#gate = gate;
   }

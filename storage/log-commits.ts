@@ -59,9 +59,9 @@ export class LogCommits implements CommitHost {
     return this.#log.tail.dirty();
   }
 
-  async createSegment(segment: Segment): Promise<void> {
+  async createSegment(segment: Segment, synchronous: boolean): Promise<void> {
     const { files, fileSystem } = this.#parts;
-    await files.create(segment.path);
+    await files.create(segment.path, synchronous);
     await fileSystem.syncDirectory(this.#log.directory);
     this.#log.smallFiles().segmentCreated(this.#log.segments);
   }

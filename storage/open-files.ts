@@ -18,9 +18,16 @@ export class OpenFiles {
     this.#max = max;
   }
 
-  /** Runs `use` with the open file, which must exist; `use` must not keep it. Opened for reading and writing. */
-  async with<Result>(path: string, use: (file: OpenFile) => Promise<Result>): Promise<Result> {
-    const entry = this.#entryOf(path);
+  /**
+   * Runs `use` with the open file, which must exist; `use` must not keep it. Opened for reading and writing.
+   * @param synchronous how it had better be open (see {@link FileSystem.open}); while others use it, it stays as it is.
+   */
+  async with<Result>(
+    path: string,
+    use: (file: OpenFile) => Promise<Result>,
+    synchronous?: boolean,
+  ): Promise<Result> {
+    const entry = this.#entryOf(path, synchronous);
     entry.users++;
     try {
       return await use(await entry.file);
@@ -34,9 +41,9 @@ export class OpenFiles {
   }
 
   /** Makes the file, which must not exist, and keeps it open. */
-  async create(path: string): Promise<void> {
-    const file = await this.#open(path, 'create');
-    this.#keep(path, Promise.resolve(file));
+  async create(path: string, synchronous: boolean): Promise<void> {
+    const file = await this.#open(path, 'create', synchronous);
+    this.#keep(path, Promise.resolve(file), synchronous);
     // Nobody uses it yet, and whoever waits has looked for such a one already.
     if (this.#waiting.length > 0) this.#dropIdle();
   }
@@ -53,16 +60,27 @@ export class OpenFiles {
     await Promise.all(this.#closings);
   }
 
-  #entryOf(path: string): Entry {
+  #entryOf(path: string, synchronous?: boolean): Entry {
     const known = this.#entries.get(path);
-    if (known === undefined) return this.#keep(path, this.#open(path, 'write'));
+    if (
+      known !== undefined &&
+      known.synchronous !== (synchronous ?? known.synchronous) &&
+      known.users === 0
+    ) {
+      this.#drop(path, known);
+      return this.#entryOf(path, synchronous);
+    }
+    if (known === undefined) {
+      const isSynchronous = synchronous === true;
+      return this.#keep(path, this.#open(path, 'write', isSynchronous), isSynchronous);
+    }
     this.#entries.delete(path);
     this.#entries.set(path, known);
     return known;
   }
 
-  #keep(path: string, file: Promise<OpenFile>): Entry {
-    const entry: Entry = { file, users: 0, closing: false };
+  #keep(path: string, file: Promise<OpenFile>, synchronous: boolean): Entry {
+    const entry: Entry = { file, synchronous, users: 0, closing: false };
     this.#entries.set(path, entry);
     file.catch(() => {
       // Whoever leased it gets the error; the next lease tries again.
@@ -71,14 +89,14 @@ export class OpenFiles {
     return entry;
   }
 
-  async #open(path: string, mode: OpenMode): Promise<OpenFile> {
+  async #open(path: string, mode: OpenMode, synchronous: boolean): Promise<OpenFile> {
     while (this.#descriptors >= this.#max) {
       this.#dropIdle();
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
     this.#descriptors++;
     try {
-      return await this.#fileSystem.open(path, mode);
+      return await this.#fileSystem.open(path, mode, synchronous);
     } catch (error) {
       this.#released();
       throw error;
@@ -122,6 +140,7 @@ export class OpenFiles {
 
 interface Entry {
   readonly file: Promise<OpenFile>;
+  readonly synchronous: boolean;
   users: number;
   closing: boolean;
 }

@@ -76,6 +76,7 @@ class Program {
     this.#random = seededRandom(seed);
     this.#files.random = this.#random;
     this.#files.now = () => this.#clock.now();
+    this.#files.hasSynchronousFiles = this.#oneIn(2);
     if (this.#oneIn(3)) this.#files.turns = () => 1 + this.#below(4);
     this.#producing = this.#oneIn(3);
     this.#compacting = this.#oneIn(3);

@@ -60,6 +60,8 @@ export class FaultyFileSystem {
   bytesRead = 0;
   /** Turns of the event loop that an operation takes, at least one. */
   turns: () => number = () => 1;
+  /** Files whose writes are flushes are to be had. */
+  hasSynchronousFiles = true;
   /** For the times of files. */
   now: () => number = () => 0;
   /** Bytes of all files together that the disk has room for. */
@@ -88,6 +90,11 @@ export class FaultyFileSystem {
   /** Whether one has not struck yet. */
   get isArmed(): boolean {
     return this.#faults.length > 0;
+  }
+
+  /** Whether an operation hangs. */
+  get isHanging(): boolean {
+    return this.#hanging.length > 0;
   }
 
   /** Lets what hangs come back. */
@@ -193,7 +200,8 @@ export class FaultyFileSystem {
       if (generation !== this.#generation) await new Promise(() => {});
     };
     const view = {
-      open: (path: string, mode: OpenMode) => alive().then(() => this.#open(path, mode, alive)),
+      open: (path: string, mode: OpenMode, synchronous = false) =>
+        alive().then(() => this.#open(path, mode, synchronous, alive)),
       readdir: (path: string) => alive().then(() => [...this.#getDirectory(path).entries.keys()]),
       stat: (path: string) => alive().then(() => this.#stat(path)),
       mkdir: (path: string) => alive().then(() => this.#mkdir(path)),
@@ -216,7 +224,7 @@ export class FaultyFileSystem {
     return view;
   }
 
-  #open(path: string, mode: OpenMode, alive: () => Promise<void>): OpenFile {
+  #open(path: string, mode: OpenMode, synchronous: boolean, alive: () => Promise<void>): OpenFile {
     const fault = this.#take(path, 'open-fails');
     if (fault !== undefined) throw failure(fault.code, path);
     if (mode === 'create') {
@@ -228,7 +236,7 @@ export class FaultyFileSystem {
     }
     const inode = this.#get(path);
     if (inode.isDirectory) throw failure('EISDIR', path);
-    return this.#file(path, inode, alive);
+    return this.#file(path, inode, synchronous && this.hasSynchronousFiles, alive);
   }
 
   #stat(path: string): FileStatus {
@@ -336,8 +344,18 @@ export class FaultyFileSystem {
     await alive();
   }
 
-  #file(path: string, inode: Inode, alive: () => Promise<void>): OpenFile {
+  #file(path: string, inode: Inode, isSynchronous: boolean, alive: () => Promise<void>): OpenFile {
+    const flush = async (changes: readonly Change[]): Promise<void> => {
+      if (this.#take(path, 'datasync-hangs')) await this.#hang(alive);
+      inode.changes = inode.changes.filter((change) => !changes.includes(change));
+      if (this.#take(path, 'datasync-fails')) {
+        if (this.random !== undefined) inode.durable = torn(inode.durable, changes, this.random);
+        throw failure('EIO', path);
+      }
+      for (const change of changes) inode.durable.apply(change);
+    };
     return {
+      isSynchronous,
       read: async (into, at, length, position) => {
         await alive();
         if (this.#take(path, 'read-fails')) throw failure('EIO', path);
@@ -359,20 +377,15 @@ export class FaultyFileSystem {
         const copy = Buffer.from(bytes.subarray(at, at + count));
         inode.content.write(position, copy);
         inode.mtimeMs = this.now();
-        inode.changes.push({ position, bytes: copy });
+        const change = { position, bytes: copy };
+        inode.changes.push(change);
         if (fault !== undefined) throw failure(fault.code, path);
         if (isFull) throw failure('ENOSPC', path);
+        if (isSynchronous) await flush([change]);
       },
       datasync: async () => {
         await alive();
-        const count = inode.changes.length;
-        if (this.#take(path, 'datasync-hangs')) await this.#hang(alive);
-        const changes = inode.changes.splice(0, count);
-        if (this.#take(path, 'datasync-fails')) {
-          if (this.random !== undefined) inode.durable = torn(inode.durable, changes, this.random);
-          throw failure('EIO', path);
-        }
-        for (const change of changes) inode.durable.apply(change);
+        await flush([...inode.changes]);
       },
       truncate: async (size) => {
         await alive();

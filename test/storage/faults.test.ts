@@ -37,10 +37,13 @@ describe('a write or flush that fails', () => {
     ['a short write', { kind: 'write-fails', code: 'EIO', afterBytes: 50 }, 'io'],
     ['a full disk', { kind: 'write-fails', code: 'ENOSPC', afterBytes: 120 }, 'disk-full'],
     ['a failed flush', { kind: 'datasync-fails' }, 'io'],
+    ['a failed flush of its own', { kind: 'datasync-fails' }, 'io'],
   ])(
     '%s is told to every waiter, and the log takes no appends until it is reopened',
-    async (_what, fault, code) => {
+    async (what, fault, code) => {
       const { store, files, log } = await openMachine();
+      const isApart = what === 'a failed flush of its own';
+      files.hasSynchronousFiles = !isApart;
       const partition = await store.openPartition(PARTITION);
       const other = await store.openPartition({ ...PARTITION, partition: 1, logId: 2 });
       await append(partition, [record('kept')]).flushed;
@@ -51,7 +54,7 @@ describe('a write or flush that fails', () => {
       expect((await inFlight.flushed)?.code).toBe(code);
       expect((await waiting.flushed)?.code).toBe(code);
       expect((await waiting.written)?.code).toBe(code);
-      expect((await inFlight.written)?.code).toBe(fault.kind === 'datasync-fails' ? undefined : code);
+      expect((await inFlight.written)?.code).toBe(isApart ? undefined : code);
 
       expect(await codeOf(() => append(partition, [record('refused')]))).toBe('sticky');
       expect(await codeOf(() => partition.join(() => {}))).toBe('sticky');

@@ -72,7 +72,7 @@ describe('flush.messages = 1', () => {
     const { partition, store } = await machine.open({});
     machine.files.arm({ kind: 'datasync-hangs' });
     const appended = append(partition, [record('a')]);
-    await appended.written;
+    while (!machine.files.isHanging) await turn();
     let isCommitted = false;
     void appended.committed.then(() => {
       isCommitted = true;
@@ -252,7 +252,7 @@ describe('turning the dial of an open log', () => {
     expect(partition.flushedOffset).toBe(1);
     machine.files.arm({ kind: 'datasync-hangs' });
     const after = append(partition, [record('b')]);
-    await after.written;
+    while (!machine.files.isHanging) await turn();
     await turns(5);
     expect(partition.highWatermark).toBe(1);
     machine.files.releaseHanging();

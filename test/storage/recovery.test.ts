@@ -17,6 +17,7 @@ import {
   valuesOf,
 } from '../helpers/store-fixture.ts';
 
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const LOG = '/data/topics/events/0';
 const FIRST = `${LOG}/00000001-00000000000000000000.log`;
 const CHECKPOINT = `${LOG}/recovery-checkpoint.json`;
@@ -166,7 +167,8 @@ describe('a process that was killed', () => {
     const { partition } = await machine.open();
     await append(partition, [record('a')]).flushed;
     machine.files.arm({ kind: 'datasync-hangs' });
-    await append(partition, [record('b')]).written;
+    append(partition, [record('b')]);
+    while (!machine.files.isHanging) await turn();
     machine.files.kill();
     expect((await machine.open()).partition.flushedOffset).toBe(2);
     machine.files.crash('nothing', Math.random);
