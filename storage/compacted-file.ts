@@ -49,7 +49,7 @@ export class CompactedFile {
   /** Makes the file; what an earlier attempt has left goes. */
   async create(): Promise<void> {
     await this.#unlink();
-    await this.#parts.files.create(this.path, false);
+    await this.#parts.files.create(this.path);
   }
 
   /** Whether `begin` may be called for the batch that the cursor stands on; else `makeRoom` comes first. */

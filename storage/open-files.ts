@@ -41,7 +41,7 @@ export class OpenFiles {
   }
 
   /** Makes the file, which must not exist, and keeps it open. */
-  async create(path: string, synchronous: boolean): Promise<void> {
+  async create(path: string, synchronous = false): Promise<void> {
     const file = await this.#open(path, 'create', synchronous);
     this.#keep(path, Promise.resolve(file), synchronous);
     // Nobody uses it yet, and whoever waits has looked for such a one already.
