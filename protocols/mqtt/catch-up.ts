@@ -6,6 +6,7 @@ import type { MqttCounters } from './counters.ts';
 import type { Delivery, Match } from './deliveries.ts';
 import { deliveryOf, mergeSubscriptions } from './deliveries.ts';
 import type { LogSource } from './log-source.ts';
+import type { Mappings } from './mapping/mappings.ts';
 import type { RecordReader } from './record-reader.ts';
 import type { Lag, Session } from './session.ts';
 import { hasBegun, matchesFilter } from './session-subscription.ts';
@@ -14,6 +15,7 @@ export interface CatchUpOptions {
   readonly hub: Hub;
   readonly reader: RecordReader;
   readonly counters: MqttCounters;
+  readonly mappings: Mappings;
   readonly followBytesMax: number;
 }
 
@@ -22,6 +24,7 @@ export class CatchUp implements Lag {
   readonly #hub: Hub;
   readonly #reader: RecordReader;
   readonly #counters: MqttCounters;
+  readonly #mappings: Mappings;
   readonly #followBytesMax: number;
   /** Next offset to send, per partition that is behind; the first is the one being read. */
   readonly #offsets = new Map<LogSource, number>();
@@ -35,6 +38,7 @@ export class CatchUp implements Lag {
     this.#hub = options.hub;
     this.#reader = options.reader;
     this.#counters = options.counters;
+    this.#mappings = options.mappings;
     this.#followBytesMax = options.followBytesMax;
   }
 
@@ -67,6 +71,7 @@ export class CatchUp implements Lag {
       this.#followed = this.#hub.follow(source.partition, {
         fromOffset,
         maxBytes: this.#followBytesMax,
+        visibility: this.#mappings.visibilityOf(source.partition.topic),
         onRange: (range) => this.#send(source, range),
         onSkip: (from, to) => this.#skip(source, from, to),
         onError: (refusal) => this.#fail(source, refusal),

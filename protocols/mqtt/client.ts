@@ -2,12 +2,13 @@
 import type { Hub, Principal, TopicError } from '../port.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Dispatchers } from './dispatchers.ts';
+import type { Mappings } from './mapping/mappings.ts';
 import type { MqttOptions } from './options.ts';
 import type { Output } from './output.ts';
 import type { WillPacket } from './packets/connect.ts';
 import type { PublishFlow, UnstoredBytes } from './publish-flow.ts';
 import type { RecordReader } from './record-reader.ts';
-import type { Route, Routes } from './routes.ts';
+import type { OwnRoutes, Route, Routes } from './routes.ts';
 import type { Session } from './session.ts';
 
 export interface Context {
@@ -15,6 +16,7 @@ export interface Context {
   readonly options: MqttOptions;
   readonly counters: MqttCounters;
   readonly routes: Routes;
+  readonly mappings: Mappings;
   readonly dispatchers: Dispatchers;
   /** Of sessions that catch up; the dispatchers have their own. */
   readonly catchUpReader: RecordReader;
@@ -63,6 +65,7 @@ export interface ConnectedClient extends Client {
   readonly sessionExpiryAsked: boolean;
   /** Source attributes that this client's publishes to a topic have, by QoS and retain; see handlers/publish.ts. */
   readonly attributes: Map<Route, (Uint8Array | undefined)[]>;
+  readonly ownRoutes: OwnRoutes;
 }
 
 export type Handled = undefined | Promise<unknown>;

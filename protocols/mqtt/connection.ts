@@ -14,7 +14,7 @@ import { encodeDisconnect } from './packets/cold-packets.ts';
 import type { WillPacket } from './packets/connect.ts';
 import type { PublishFlow } from './publish-flow.ts';
 import { REASON } from './reason-codes.ts';
-import type { Route } from './routes.ts';
+import type { OwnRoutes, Route } from './routes.ts';
 import type { Session } from './session.ts';
 
 const HANDLER_BY_TYPE: readonly (PacketHandler | undefined)[] = Array.from({ length: 16 }, (_, type) =>
@@ -41,6 +41,7 @@ export class Connection implements Client {
   readonly remoteAddress: string;
   readonly output: Output;
   readonly attributes = new Map<Route, (Uint8Array | undefined)[]>();
+  readonly ownRoutes: OwnRoutes = new Map();
   /** Resolves when the socket is gone and the session's end has been seen to. */
   readonly closed: Promise<void>;
   receivedAtMs = 0;

@@ -1,6 +1,8 @@
 // Who gets a message, and how: the subscriptions that match its topic, merged to one delivery per client
 // [MQTT-3.3.4-2], and remembered until a subscription changes.
 import { ByteKeyedCache } from './byte-keyed-cache.ts';
+import type { Mappings } from './mapping/mappings.ts';
+import { NO_MAPPINGS } from './mapping/mappings.ts';
 import type { QoS } from './packets/publish.ts';
 import type { Subscription, SubscriptionTree } from './subscription-tree.ts';
 
@@ -23,12 +25,18 @@ export interface Match<Subscriber> {
   /** The topic name behind its two bytes of length, as PUBLISH has it. */
   readonly encodedTopic: Buffer;
   readonly deliveries: readonly Delivery<Subscriber>[];
+  /** False: a mapping rule keeps the topic from subscribers. */
+  readonly delivers: boolean;
+  /** Of records that MQTT did not write. */
+  readonly foreignQos: QoS;
   /** Of the tree when this was found. */
   readonly version: number;
   /** The same deliveries by subscriber, made when first asked for. */
   bySubscriber: Map<Subscriber, Delivery<Subscriber>> | undefined;
 }
 
+/** If no mapping rule says otherwise. */
+const FOREIGN_QOS = 1;
 const SLOTS = 16_384;
 const TOPIC_BYTES_MAX = 512;
 /** Deliveries that all remembered matches hold together, before they are forgotten. */
@@ -37,10 +45,12 @@ const REMEMBERED_MAX = 1_000_000;
 export class Matches<Subscriber> {
   readonly #tree: SubscriptionTree<Subscription<Subscriber>>;
   readonly #cache = new ByteKeyedCache<Match<Subscriber>>(SLOTS, TOPIC_BYTES_MAX);
+  readonly #mappings: Mappings;
   #remembered = 0;
 
-  constructor(tree: SubscriptionTree<Subscription<Subscriber>>) {
+  constructor(tree: SubscriptionTree<Subscription<Subscriber>>, mappings: Mappings = NO_MAPPINGS) {
     this.#tree = tree;
+    this.#mappings = mappings;
   }
 
   /** Undefined when it is not remembered: then the topic has to be decoded for {@link find}. */
@@ -56,9 +66,19 @@ export class Matches<Subscriber> {
     encodedTopic.set(bytes.subarray(start, end), 2);
     const key = encodedTopic.subarray(2);
     const topic = key.toString('utf8');
-    const deliveries = mergeSubscriptions(this.#tree.match(topic));
-    const version = this.#tree.version;
-    const match = { key, seed: 0, topic, encodedTopic, deliveries, version, bySubscriber: undefined };
+    const rule = this.#mappings.ruleOf(topic);
+    const delivers = rule?.direction !== 'in';
+    const match: Match<Subscriber> = {
+      key,
+      seed: 0,
+      topic,
+      encodedTopic,
+      deliveries: delivers ? mergeSubscriptions(this.#tree.match(topic)) : [],
+      delivers,
+      foreignQos: rule?.qos ?? FOREIGN_QOS,
+      version: this.#tree.version,
+      bySubscriber: undefined,
+    };
     this.#remember(match);
     return match;
   }

@@ -2,12 +2,12 @@
 // nobody: a session that cannot keep up leaves the live path here and catches up on its own, see catch-up.ts.
 import type { Followed, Hub, Partition, RecordRange } from '../port.ts';
 import type { MqttCounters } from './counters.ts';
-import type { Delivery } from './deliveries.ts';
+import type { Delivery, Match } from './deliveries.ts';
 import { mergeSubscriptions } from './deliveries.ts';
 import type { LogSource } from './log-source.ts';
+import type { Mappings } from './mapping/mappings.ts';
+import type { KafkaTopicName } from './mapping/way-back.ts';
 import type { RecordReader } from './record-reader.ts';
-import type { KafkaTopicName } from './record-topic.ts';
-import { kafkaTopicName } from './record-topic.ts';
 import type { Session, SessionSubscription } from './session.ts';
 import { hasBegun, matchesFilter } from './session-subscription.ts';
 import type { SubscriptionTree } from './subscription-tree.ts';
@@ -20,6 +20,7 @@ export interface DispatcherOptions {
   readonly tree: SubscriptionTree<SessionSubscription>;
   readonly reader: RecordReader;
   readonly counters: MqttCounters;
+  readonly mappings: Mappings;
   readonly followBytesMax: number;
   /** The last subscription that had ended has got what was for it. */
   onSettled(): void;
@@ -45,7 +46,7 @@ export class Dispatcher implements LogSource {
   /** @param fromOffset of the first record that is sent. */
   constructor(partition: Partition, fromOffset: number, options: DispatcherOptions) {
     this.partition = partition;
-    this.name = kafkaTopicName(partition.topic);
+    this.name = options.mappings.nameOf(partition.topic);
     this.#hub = options.hub;
     this.#tree = options.tree;
     this.#reader = options.reader;
@@ -55,6 +56,7 @@ export class Dispatcher implements LogSource {
     this.#followed = options.hub.follow(partition, {
       fromOffset,
       maxBytes: options.followBytesMax,
+      visibility: options.mappings.visibilityOf(partition.topic),
       onRange: (range) => this.#dispatch(range),
       onSkip: (from, to) => this.#skip(from, to),
       onError: (refusal, message) => this.#report(refusal, message),
@@ -172,8 +174,7 @@ export class Dispatcher implements LogSource {
     const reader = this.#reader;
     const match = reader.match(this);
     const offset = reader.offset;
-    const deliveries =
-      offset < this.#unsettledEnd ? this.#deliveriesAt(match.topic, offset) : match.deliveries;
+    const deliveries = offset < this.#unsettledEnd ? this.#deliveriesAt(match, offset) : match.deliveries;
     if (deliveries.length === 0 || !reader.read(match)) return 0;
     reader.message.isShared = deliveries.length > 1;
     for (let index = 0; index < deliveries.length; index++) this.#sendTo(deliveries[index]!, offset);
@@ -187,7 +188,8 @@ export class Dispatcher implements LogSource {
   }
 
   /** The slow way, while a subscription is younger than the record, or has ended since. */
-  #deliveriesAt(topic: string, offset: number): readonly Delivery<Session>[] {
+  #deliveriesAt({ topic, delivers }: Match<Session>, offset: number): readonly Delivery<Session>[] {
+    if (!delivers) return [];
     const begun = this.#tree.match(topic).filter((subscription) => hasBegun(subscription, this, offset));
     const ended = this.#ended
       .filter(

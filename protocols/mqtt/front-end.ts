@@ -8,6 +8,7 @@ import type { MqttCounters } from './counters.ts';
 import { newCounters } from './counters.ts';
 import { Matches } from './deliveries.ts';
 import { Dispatchers } from './dispatchers.ts';
+import { Mappings } from './mapping/mappings.ts';
 import type { MqttOptions } from './options.ts';
 import { DEFAULT_OPTIONS } from './options.ts';
 import { FlushQueue, OutputBuffers } from './output.ts';
@@ -111,18 +112,22 @@ class TcpFrontEnd implements MqttFrontEnd {
   #createContext(hub: Hub, options: MqttOptions): Context {
     const { counters } = this;
     const tree = new SubscriptionTree<SessionSubscription>();
-    const topics = new RecordTopics(new Matches<Session>(tree), options.topicLevelsMax);
+    const mappings = new Mappings(options.mappings);
+    const matches = new Matches<Session>(tree, mappings);
+    const topics = new RecordTopics(matches, options.topicLevelsMax, mappings);
     const reader = () => new RecordReader({ cursor: hub.cursor(), clock: hub.clock, topics, counters });
     return {
       hub,
       options,
       counters,
-      routes: new Routes(hub, options.topicLevelsMax),
+      routes: new Routes(hub, options.topicLevelsMax, mappings),
+      mappings,
       dispatchers: new Dispatchers({
         hub,
         tree,
         reader: reader(),
         counters,
+        mappings,
         followBytesMax: options.followBytesMax,
       }),
       catchUpReader: reader(),

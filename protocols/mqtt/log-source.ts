@@ -1,6 +1,6 @@
 // A partition as the delivering side sees it.
 import type { Partition } from '../port.ts';
-import type { KafkaTopicName } from './record-topic.ts';
+import type { KafkaTopicName } from './mapping/way-back.ts';
 
 export interface LogSource {
   readonly partition: Partition;

@@ -14,14 +14,12 @@ import { publishRemainingLength, writePublishHead } from './packets/publish-writ
 import { isMqttUtf8 } from './packets/utf8.ts';
 import { ATTRIBUTE, isReservedName } from './record-mapping.ts';
 
-/** A record that MQTT did not write. */
-const FOREIGN_QOS = 1;
 const STRING_BYTES_MAX = 65_535;
 const EXPIRY_SECONDS_MAX = 0xffff_ffff;
 
 export class MessageView implements PublishParts {
   topic: Buffer = EMPTY;
-  qos: QoS = FOREIGN_QOS;
+  qos: QoS = 0;
   retain = false;
   /** Milliseconds that are left of the message's life; infinite without an expiry. */
   remainingMs = Number.POSITIVE_INFINITY;
@@ -30,6 +28,8 @@ export class MessageView implements PublishParts {
   payloadEnd = 0;
   /** More than one client gets it: a QoS 0 packet is then encoded once per form and shared. */
   isShared = false;
+  /** Position of the expiry's four bytes in {@link properties}, once they are built; −1 = there is none. */
+  expiryAt = -1;
   #sharedPacket3: Buffer | undefined;
   #sharedPacket5: Buffer | undefined;
 
@@ -45,29 +45,71 @@ export class MessageView implements PublishParts {
   readonly #responseTopic = new Slice();
   readonly #correlationData = new Slice();
 
-  /** Reads what the cursor stands on; its attributes are rewound first. */
-  read(cursor: RecordCursor, topic: Buffer, nowMs: number): void {
+  /**
+   * Reads what the cursor stands on; its attributes are rewound first.
+   * @param foreignQos of a record that MQTT did not write.
+   */
+  read(cursor: RecordCursor, topic: Buffer, nowMs: number, foreignQos: QoS = 1): void {
     this.topic = topic;
-    this.qos = FOREIGN_QOS;
+    this.qos = foreignQos;
     this.retain = false;
     this.remainingMs = Number.POSITIVE_INFINITY;
     this.payload = cursor.bytes;
     // A tombstone has no value; MQTT has no null.
     this.payloadStart = cursor.valueEnd < 0 ? 0 : cursor.valueStart;
     this.payloadEnd = Math.max(cursor.valueEnd, 0);
+    this.#forget();
+    this.#hasProperties = cursor.headerCount > 0;
+    if (cursor.attributeCount > 0 || cursor.headerCount > 0) this.#readFields(cursor);
+    if (this.#expirySeconds >= 0) {
+      this.remainingMs = cursor.timestampMs + this.#expirySeconds * 1000 - nowMs;
+    }
+  }
+
+  /** A message that was kept as it is here, see retained/retained-record.ts; there is nothing to build. */
+  readStored(topic: Buffer, stored: StoredParts, nowMs: number): void {
+    const { bytes, propertiesStart, propertiesEnd } = stored;
+    this.topic = topic;
+    this.qos = stored.qos;
+    this.retain = true;
+    this.payload = bytes;
+    this.payloadStart = stored.payloadStart;
+    this.payloadEnd = bytes.length;
+    this.#forget();
+    this.#hasProperties = false;
+    this.#clientIdStart = stored.clientIdStart;
+    this.#clientIdEnd = stored.clientIdEnd;
+    this.#block.copy(bytes, propertiesStart, propertiesEnd);
+    this.expiryAt = stored.expiryAt;
+    this.remainingMs = Number.POSITIVE_INFINITY;
+    if (stored.expiryAt < 0) return;
+    const expirySeconds = this.#block.bytes.readUInt32BE(stored.expiryAt);
+    this.remainingMs = stored.timestampMs + expirySeconds * 1000 - nowMs;
+    const remainingSeconds = Math.min(Math.max(Math.ceil(this.remainingMs / 1000), 0), expirySeconds);
+    this.#block.bytes.writeUInt32BE(remainingSeconds, stored.expiryAt);
+  }
+
+  #forget(): void {
     this.#block.length = 0;
     this.isShared = false;
+    this.expiryAt = -1;
     this.#sharedPacket3 = undefined;
     this.#sharedPacket5 = undefined;
     this.#clientIdStart = -1;
     this.#clientIdEnd = -1;
     this.#expirySeconds = -1;
-    this.#hasProperties = cursor.headerCount > 0;
     this.#propertiesBuilt = false;
-    if (cursor.attributeCount > 0 || cursor.headerCount > 0) this.#readFields(cursor);
-    if (this.#expirySeconds >= 0) {
-      this.remainingMs = cursor.timestampMs + this.#expirySeconds * 1000 - nowMs;
-    }
+  }
+
+  /** Message Expiry Interval, from the record's time on; −1 = none. */
+  get expirySeconds(): number {
+    return this.#expirySeconds;
+  }
+
+  /** Of the MQTT client that published it; undefined when none did. A view of the record. */
+  get clientId(): Buffer | undefined {
+    if (this.#clientIdStart < 0) return undefined;
+    return this.payload.subarray(this.#clientIdStart, this.#clientIdEnd);
   }
 
   get properties(): Buffer {
@@ -108,6 +150,7 @@ export class MessageView implements PublishParts {
     // What is left, rounded up: a message that is sent has not expired (section 3.3.2.3.3).
     if (this.#expirySeconds >= 0) {
       block.fourBytes(PROPERTY.MESSAGE_EXPIRY_INTERVAL, Math.ceil(this.remainingMs / 1000));
+      this.expiryAt = block.length - 4;
     }
     const bytes = cursor.bytes;
     block.slice(PROPERTY.CONTENT_TYPE, bytes, this.#contentType);
@@ -129,17 +172,25 @@ export class MessageView implements PublishParts {
     while (cursor.nextAttribute()) this.#readAttribute(cursor);
     if (this.#clientIdStart >= 0) return;
     cursor.rewindHeaders();
-    while (cursor.nextHeader()) this.#readProperty(cursor);
+    while (cursor.nextHeader()) {
+      if (this.#isRetain(cursor))
+        this.retain = digitAt(cursor.bytes, cursor.itemStart, cursor.itemEnd, 1, 0) === 1;
+      else this.#readProperty(cursor);
+    }
+  }
+
+  #isRetain({ bytes, nameStart, nameEnd }: RecordCursor): boolean {
+    return nameIs(NAME.RETAIN, bytes, nameStart, nameEnd);
   }
 
   #readAttribute(cursor: RecordCursor): void {
     const { bytes, nameStart, nameEnd, itemStart, itemEnd } = cursor;
     if (nameIs(NAME.QOS, bytes, nameStart, nameEnd)) {
-      this.qos = digitAt(bytes, itemStart, itemEnd, 2, FOREIGN_QOS) as QoS; // 0 to 2
+      this.qos = digitAt(bytes, itemStart, itemEnd, 2, this.qos) as QoS; // 0 to 2
     } else if (nameIs(NAME.CLIENT_ID, bytes, nameStart, nameEnd)) {
       this.#clientIdStart = itemStart;
       this.#clientIdEnd = itemEnd;
-    } else if (nameIs(NAME.RETAIN, bytes, nameStart, nameEnd)) {
+    } else if (this.#isRetain(cursor)) {
       this.retain = digitAt(bytes, itemStart, itemEnd, 1, 0) === 1;
     } else {
       this.#readProperty(cursor);
@@ -166,6 +217,19 @@ export class MessageView implements PublishParts {
     }
     this.#hasProperties = true;
   }
+}
+
+/** A message that was kept: slices of one buffer, the payload to its end. */
+export interface StoredParts {
+  readonly qos: QoS;
+  readonly expiryAt: number;
+  readonly timestampMs: number;
+  readonly bytes: Buffer;
+  readonly clientIdStart: number;
+  readonly clientIdEnd: number;
+  readonly propertiesStart: number;
+  readonly propertiesEnd: number;
+  readonly payloadStart: number;
 }
 
 function encodeShared(message: MessageView, version: Version): Buffer {
@@ -198,6 +262,12 @@ class Slice {
 class PropertyBlock {
   bytes: Buffer = EMPTY;
   length = 0;
+
+  copy(source: Buffer, start: number, end: number): void {
+    this.#room(end - start);
+    copyBytes(source, start, end, this.bytes, this.length);
+    this.length += end - start;
+  }
 
   byte(id: number, value: number): void {
     this.#room(2);

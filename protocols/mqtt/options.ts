@@ -1,6 +1,10 @@
 // Limits and times of the MQTT front end; the configuration's `[mqtt]` gives those that users may set.
 
+import type { MappingRule } from './mapping/rule.ts';
+
 export interface MqttOptions {
+  /** In the order in which they count; checked, see mapping/conflicts.ts. */
+  readonly mappings: readonly MappingRule[];
   /** Largest packet accepted, fixed header included; CONNACK says so (section 3.2.2.3.6). */
   readonly packetBytesMax: number;
   /** A v5 client that asks for more, or for none, is told this (section 3.2.2.3.14); 0 = as long as it asks. */
@@ -32,6 +36,7 @@ export interface MqttOptions {
 }
 
 export const DEFAULT_OPTIONS: MqttOptions = {
+  mappings: [],
   packetBytesMax: 1024 * 1024,
   keepaliveMaxSeconds: 0,
   receiveMaximum: 1024,

@@ -5,7 +5,7 @@ import type { MessageProperties } from './packets/message-properties.ts';
 import { isReservedName } from './record-mapping.ts';
 
 export class RecordFill {
-  /** The MQTT topic. */
+  /** The MQTT topic, if no mapping rule says otherwise. */
   key: Buffer = EMPTY;
   timestampMs = 0;
   attributes: Uint8Array = EMPTY;

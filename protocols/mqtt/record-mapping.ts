@@ -26,7 +26,7 @@ export function kafkaTopicOf(mqttTopic: string): string {
     const keeps = /[A-Za-z0-9.-]/.test(character) && !onlyDots;
     name += keeps ? character : `_${byte.toString(16).padStart(2, '0')}`;
   }
-  return name.length <= NAME_BYTES_MAX ? name : withDigest(name, level);
+  return withinNameLimit(name, level);
 }
 
 function firstLevel(mqttTopic: string): string {
@@ -36,8 +36,10 @@ function firstLevel(mqttTopic: string): string {
   return end < 0 ? mqttTopic.slice(start) : mqttTopic.slice(start, end);
 }
 
-function withDigest(name: string, level: string): string {
-  const digest = createHash('sha256').update(level).digest('hex').slice(0, DIGEST_DIGITS);
+/** A name that is too long is cut, and ends in a digest of what it stands for. */
+export function withinNameLimit(name: string, whole: string): string {
+  if (name.length <= NAME_BYTES_MAX) return name;
+  const digest = createHash('sha256').update(whole).digest('hex').slice(0, DIGEST_DIGITS);
   return `${name.slice(0, NAME_BYTES_MAX - DIGEST_DIGITS - 1)}_${digest}`;
 }
 

@@ -59,7 +59,7 @@ export class RecordReader {
 
   /** Reads the record as a message. False when it has expired: nobody gets it (section 3.3.2.3.3). */
   read(match: Match<Session>): boolean {
-    this.message.read(this.#cursor, match.encodedTopic, this.#nowMs);
+    this.message.read(this.#cursor, match.encodedTopic, this.#nowMs, match.foreignQos);
     if (this.message.remainingMs > 0) return true;
     this.#counters.droppedExpired++;
     return false;

@@ -1,7 +1,11 @@
 // Which MQTT topic a record belongs to, and with it who gets it. In order: the topic it was published to, the header
-// `mqtt.topic`, a key that continues the Kafka topic's name as a topic, that name itself.
+// `mqtt.topic`, what a mapping rule makes of topic and key, a key that continues the Kafka topic's name as a topic, that
+// name itself.
 import type { RecordCursor } from '../port.ts';
 import type { Match, Matches } from './deliveries.ts';
+import type { Mappings } from './mapping/mappings.ts';
+import { NO_MAPPINGS } from './mapping/mappings.ts';
+import type { KafkaTopicName, WayBack } from './mapping/way-back.ts';
 import { nameIs } from './message-view.ts';
 import { isMqttUtf8 } from './packets/utf8.ts';
 import { ATTRIBUTE, isReservedTopic } from './record-mapping.ts';
@@ -10,24 +14,19 @@ import { isTopicName, levelCount } from './topic-filter.ts';
 const TOPIC_NAME = Buffer.from(ATTRIBUTE.TOPIC);
 const TOPIC_BYTES_MAX = 65_535;
 
-/** What is the same for all records of one Kafka topic. */
-export interface KafkaTopicName {
-  readonly bytes: Buffer;
-  /** The name and a slash: how a key starts that is a topic below it. */
-  readonly keyPrefix: Buffer;
-}
-
-export function kafkaTopicName(name: string): KafkaTopicName {
-  return { bytes: Buffer.from(name), keyPrefix: Buffer.from(`${name}/`) };
-}
-
 export class RecordTopics<Subscriber> {
   readonly #matches: Matches<Subscriber>;
   readonly #levelsMax: number;
+  readonly #mappings: Mappings;
 
-  constructor(matches: Matches<Subscriber>, levelsMax: number) {
+  constructor(matches: Matches<Subscriber>, levelsMax: number, mappings: Mappings = NO_MAPPINGS) {
     this.#matches = matches;
     this.#levelsMax = levelsMax;
+    this.#mappings = mappings;
+  }
+
+  nameOf(kafkaTopic: string): KafkaTopicName {
+    return this.#mappings.nameOf(kafkaTopic);
   }
 
   match(cursor: RecordCursor, name: KafkaTopicName): Match<Subscriber> {
@@ -36,6 +35,7 @@ export class RecordTopics<Subscriber> {
     }
     return (
       (cursor.headerCount > 0 ? this.#fromHeader(cursor) : undefined) ??
+      (name.wayBack === undefined ? undefined : this.#fromRules(cursor, name.wayBack)) ??
       this.#fromKey(cursor, name) ??
       this.#trusted(name.bytes, 0, name.bytes.length)
     );
@@ -47,6 +47,11 @@ export class RecordTopics<Subscriber> {
       if (isTopic(cursor)) return this.#untrusted(cursor.bytes, cursor.itemStart, cursor.itemEnd);
     }
     return undefined;
+  }
+
+  #fromRules({ bytes, keyStart, keyEnd }: RecordCursor, wayBack: WayBack): Match<Subscriber> | undefined {
+    const topic = this.#mappings.mqttTopicOf(wayBack, bytes, keyStart, keyEnd);
+    return topic === undefined ? undefined : this.#untrusted(topic, 0, topic.length);
   }
 
   #fromKey(cursor: RecordCursor, name: KafkaTopicName): Match<Subscriber> | undefined {

@@ -3,30 +3,56 @@
 import type { Hub, Partition, TopicView } from '../port.ts';
 import { ByteKeyedCache } from './byte-keyed-cache.ts';
 import { MqttError, malformed } from './errors.ts';
+import type { Mapped, Mappings } from './mapping/mappings.ts';
 import { isMqttUtf8 } from './packets/utf8.ts';
 import { REASON } from './reason-codes.ts';
-import { isReservedTopic, kafkaTopicOf } from './record-mapping.ts';
+import { isReservedTopic } from './record-mapping.ts';
 import { isTopicName, levelCount } from './topic-filter.ts';
 
 const SLOTS = 16_384;
 const TOPIC_BYTES_MAX = 512;
 
+/** Routes of one client whose topics have a key with its name in it, and how many it keeps. */
+export type OwnRoutes = Map<Route, Route>;
+const OWN_ROUTES_MAX = 256;
+
 export class Route {
-  /** The MQTT topic as it came: the record's key. */
+  /** The MQTT topic as it came. */
   readonly key: Buffer;
   readonly seed = 0;
   readonly kafkaTopic: string;
   /** Why nothing can be published here, as a reason code; 0 = nothing speaks against it. */
   readonly refusal: number;
+  readonly recordKey: Buffer;
+  /** The key differs from client to client: {@link ofClient} has the route to take. */
+  readonly namesClient: boolean;
+  /** A mapping rule says that a publish counts as not retained. */
+  readonly ignoresRetain: boolean;
   readonly #hub: Hub;
+  readonly #mapped: Mapped;
   #topic: TopicView | undefined;
   #partition: Partition | undefined;
 
-  constructor(hub: Hub, key: Buffer, kafkaTopic: string, refusal: number) {
+  constructor(hub: Hub, key: Buffer, mapped: Mapped, refusal: number, clientId?: string) {
     this.#hub = hub;
+    this.#mapped = mapped;
     this.key = key;
-    this.kafkaTopic = kafkaTopic;
+    this.kafkaTopic = mapped.kafkaTopic ?? '';
     this.refusal = refusal;
+    this.namesClient = clientId === undefined && mapped.rule?.keyNamesClient === true;
+    this.ignoresRetain = mapped.rule?.rule.retain === 'ignore';
+    const recordKey = mapped.keyOf(clientId ?? '');
+    this.recordKey = recordKey === key.toString('utf8') ? key : Buffer.from(recordKey);
+  }
+
+  /** The same route with the key of one client's publishes. */
+  ofClient(own: OwnRoutes, clientId: string): Route {
+    const known = own.get(this);
+    if (known !== undefined) return known;
+    if (own.size >= OWN_ROUTES_MAX) own.clear();
+    const route = new Route(this.#hub, this.key, this.#mapped, this.refusal, clientId);
+    own.set(this, route);
+    return route;
   }
 
   /** Undefined while the topic does not exist. One MQTT topic stays on one partition for as long as their number does. */
@@ -34,7 +60,7 @@ export class Route {
     const topic = this.#hub.topics.get(this.kafkaTopic);
     if (topic !== this.#topic) {
       this.#topic = topic;
-      this.#partition = topic?.partitions[this.#hub.partitionFor(this.key, topic.partitions.length)];
+      this.#partition = topic?.partitions[this.#hub.partitionFor(this.recordKey, topic.partitions.length)];
     }
     return this.#partition;
   }
@@ -48,11 +74,13 @@ export class Route {
 export class Routes {
   readonly #hub: Hub;
   readonly #levelsMax: number;
+  readonly #mappings: Mappings;
   readonly #cache = new ByteKeyedCache<Route>(SLOTS, TOPIC_BYTES_MAX);
 
-  constructor(hub: Hub, levelsMax: number) {
+  constructor(hub: Hub, levelsMax: number, mappings: Mappings) {
     this.#hub = hub;
     this.#levelsMax = levelsMax;
+    this.#mappings = mappings;
   }
 
   /** @throws MqttError when the bytes are no topic name: the connection ends, since no client may send them. */
@@ -62,20 +90,29 @@ export class Routes {
 
   #add(bytes: Buffer, start: number, end: number): Route {
     const key = Buffer.from(bytes.subarray(start, end));
-    const route = makeRoute(this.#hub, key, this.#levelsMax);
+    const route = this.#make(key);
     this.#cache.set(route);
     return route;
   }
-}
 
-function makeRoute(hub: Hub, key: Buffer, levelsMax: number): Route {
-  if (!isMqttUtf8(key, 0, key.length, 'refused')) throw malformed('The topic name is not a string of MQTT');
-  const topic = key.toString('utf8');
-  // Without topic aliases an empty name stands for nothing (section 3.3.2.3.4).
-  if (topic === '') throw new MqttError('topic-name', REASON.PROTOCOL_ERROR, 'An empty topic name');
-  if (!isTopicName(topic)) {
-    throw new MqttError('topic-name', REASON.TOPIC_NAME_INVALID, 'A wildcard in a topic name [MQTT-3.3.2-2]');
+  #make(key: Buffer): Route {
+    if (!isMqttUtf8(key, 0, key.length, 'refused')) throw malformed('The topic name is not a string of MQTT');
+    const topic = key.toString('utf8');
+    // Without topic aliases an empty name stands for nothing (section 3.3.2.3.4).
+    if (topic === '') throw new MqttError('topic-name', REASON.PROTOCOL_ERROR, 'An empty topic name');
+    if (!isTopicName(topic)) {
+      throw new MqttError(
+        'topic-name',
+        REASON.TOPIC_NAME_INVALID,
+        'A wildcard in a topic name [MQTT-3.3.2-2]',
+      );
+    }
+    const mapped = this.#mappings.map(topic);
+    const isOpen =
+      !isReservedTopic(topic) &&
+      levelCount(topic) <= this.#levelsMax &&
+      mapped.kafkaTopic !== undefined &&
+      mapped.rule?.rule.direction !== 'out';
+    return new Route(this.#hub, key, mapped, isOpen ? 0 : REASON.TOPIC_NAME_INVALID);
   }
-  const refused = isReservedTopic(topic) || levelCount(topic) > levelsMax;
-  return new Route(hub, key, kafkaTopicOf(topic), refused ? REASON.TOPIC_NAME_INVALID : 0);
 }

@@ -16,7 +16,8 @@ export async function publishWill(
   will: WillPacket,
 ): Promise<number> {
   const topic = Buffer.from(will.topic);
-  const route = routes.find(topic, 0, topic.length);
+  const found = routes.find(topic, 0, topic.length);
+  const route = found.namesClient ? found.ofClient(new Map(), session.clientId) : found;
   if (isFailure(route.refusal)) return route.refusal;
   if (!hub.access.allows(session.principal, 'write', 'topic', route.kafkaTopic)) return REASON.NOT_AUTHORIZED;
   const partition = await partitionOf(hub, route, session);
@@ -38,7 +39,7 @@ async function partitionOf(hub: Hub, route: Route, session: Session): Promise<Pa
 
 function fillOf(hub: Hub, session: Session, will: WillPacket, route: Route): RecordFill {
   const record = new RecordFill();
-  record.key = route.key;
+  record.key = route.recordKey;
   record.timestampMs = hub.clock.now();
   record.payload = will.payload;
   record.payloadStart = 0;

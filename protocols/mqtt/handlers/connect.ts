@@ -153,6 +153,7 @@ function newSession(
     hub,
     reader: context.catchUpReader,
     counters,
+    mappings: context.mappings,
     followBytesMax: options.followBytesMax,
   });
   const publishes = new PublishFlow({

@@ -29,7 +29,7 @@ export const publishHandler: PacketHandler = {
   handle(client, firstByte, bytes, start, end) {
     const { version } = client.session;
     readPublish(bounds, firstByte, bytes, start, end, version);
-    const route = client.context.routes.find(bytes, bounds.topicStart, bounds.topicEnd);
+    const route = routeOf(client, bytes);
     if (version === 5) readV5(bytes);
     if (bounds.qos === 2 && isRepeated(client)) return undefined;
     const refusal = route.refusal || (mayWrite(client, route) ? 0 : REASON.NOT_AUTHORIZED);
@@ -51,6 +51,11 @@ export const publishHandler: PacketHandler = {
     return undefined;
   },
 };
+
+function routeOf({ context, session, ownRoutes }: ConnectedClient, bytes: Buffer): Route {
+  const route = context.routes.find(bytes, bounds.topicStart, bounds.topicEnd);
+  return route.namesClient ? route.ofClient(ownRoutes, session.clientId) : route;
+}
 
 /** What only MQTT 5 has, or has an answer for. */
 function readV5(bytes: Buffer): void {
@@ -105,7 +110,7 @@ function awaitTopic(client: ConnectedClient, route: Route): Handled {
 
 function fillFrom(client: ConnectedClient, route: Route, bytes: Buffer): void {
   const withProperties = bounds.propertiesEnd > bounds.propertiesStart;
-  record.key = route.key;
+  record.key = route.recordKey;
   record.timestampMs = client.receivedAtMs;
   record.payload = bytes;
   record.payloadStart = bounds.payloadStart;

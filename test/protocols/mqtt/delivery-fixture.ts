@@ -6,6 +6,7 @@ import { CatchUp } from '../../../protocols/mqtt/catch-up.ts';
 import { newCounters } from '../../../protocols/mqtt/counters.ts';
 import { Matches } from '../../../protocols/mqtt/deliveries.ts';
 import { Dispatchers } from '../../../protocols/mqtt/dispatchers.ts';
+import { NO_MAPPINGS } from '../../../protocols/mqtt/mapping/mappings.ts';
 import type { Sink } from '../../../protocols/mqtt/output.ts';
 import { FlushQueue, Output, OutputBuffers } from '../../../protocols/mqtt/output.ts';
 import type { QoS } from '../../../protocols/mqtt/packets/publish.ts';
@@ -149,7 +150,14 @@ export class Delivering {
     const topics = new RecordTopics(new Matches<Session>(tree), LEVELS_MAX);
     const { hub, counters } = this;
     this.newReader = () => new RecordReader({ cursor: hub.cursor(), clock: hub.clock, topics, counters });
-    this.dispatchers = new Dispatchers({ hub, tree, reader: this.newReader(), counters, followBytesMax });
+    this.dispatchers = new Dispatchers({
+      hub,
+      tree,
+      reader: this.newReader(),
+      counters,
+      mappings: NO_MAPPINGS,
+      followBytesMax,
+    });
     this.#catchUpReader = this.newReader();
     this.followBytesMax = followBytesMax;
   }
@@ -188,7 +196,13 @@ export class Delivering {
       version,
     );
     const { session } = client;
-    session.lag = new CatchUp(session, { hub, reader: this.#catchUpReader, counters, followBytesMax });
+    session.lag = new CatchUp(session, {
+      hub,
+      reader: this.#catchUpReader,
+      counters,
+      mappings: NO_MAPPINGS,
+      followBytesMax,
+    });
     return client;
   }
 

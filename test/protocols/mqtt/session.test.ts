@@ -1,13 +1,13 @@
 // Packet identifiers towards a client and the exchanges at QoS 1 and 2.
 import { describe, expect, it } from 'vitest';
-import { kafkaTopicName } from '../../../protocols/mqtt/record-topic.ts';
+import { NO_MAPPINGS } from '../../../protocols/mqtt/mapping/mappings.ts';
 import type { FakeClient } from './delivery-fixture.ts';
 import { Delivering, settle } from './delivery-fixture.ts';
 
 /** All records of a topic, without the work of publishing them. */
 function sendAgain(on: Delivering, client: FakeClient, topic: string): void {
   const partition = on.partition(topic);
-  const source = { partition, name: kafkaTopicName(topic), position: 0, closed: false };
+  const source = { partition, name: NO_MAPPINGS.nameOf(topic), position: 0, closed: false };
   const reader = on.newReader();
   reader.open(partition.rangeFrom(0, 1 << 20));
   while (reader.next(0)) {
