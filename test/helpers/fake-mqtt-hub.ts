@@ -13,6 +13,8 @@ import type {
   RecordsDeleted,
   RecordWriter,
   Refused,
+  StateTable,
+  StateTableOptions,
   Timer,
   TopicChangeKind,
   TopicError,
@@ -24,6 +26,7 @@ import { BatchCursor } from '../../storage/batch-cursor.ts';
 import { BatchWriter } from '../../storage/batch-writer.ts';
 import { Chunk } from '../../storage/tail-cache.ts';
 import { TestLog } from '../src/hub/test-log.ts';
+import { FakeStateLog, openFakeStateTable } from './fake-state-table.ts';
 
 type FollowOptions = Parameters<Hub['follow']>[1];
 
@@ -114,6 +117,14 @@ export class FakePartition implements Partition {
     throw new Error('not of this fake');
   }
 
+  endTransaction(): never {
+    throw new Error('not of this fake');
+  }
+
+  transactionStart(): never {
+    throw new Error('not of this fake');
+  }
+
   publish(fill: (writer: RecordWriter) => void): Promise<Published | Refused> {
     if (this.refusal) return Promise.resolve(this.refusal);
     this.#batches.push(encodeBatch(this.#batches.length, fill));
@@ -201,6 +212,7 @@ export class FakeHub implements Hub {
   commits: 'at-once' | 'when-told' = 'at-once';
   /** What nobody may do: `operation topic`. */
   readonly denied = new Set<string>();
+  readonly #stateLogs = new Map<string, FakeStateLog>();
   #uuids = 0;
 
   constructor() {
@@ -253,8 +265,15 @@ export class FakeHub implements Hub {
     throw new Error('not of this fake');
   }
 
-  stateTable(): never {
-    throw new Error('not of this fake');
+  async stateTable(options: StateTableOptions): Promise<StateTable> {
+    return openFakeStateTable(this.stateLog(options.topic), options, () => this.clock.now());
+  }
+
+  /** What a state table has on disk. */
+  stateLog(topic: string): FakeStateLog {
+    const log = this.#stateLogs.get(topic) ?? new FakeStateLog();
+    this.#stateLogs.set(topic, log);
+    return log;
   }
 }
 
@@ -327,8 +346,8 @@ export class FakeTopics implements Topics {
     throw new Error('not of this fake');
   }
 
-  getById(): never {
-    throw new Error('not of this fake');
+  getById(topicId: string): TopicView | undefined {
+    return [...this.#topics.values()].find((topic) => topic.topicId === topicId);
   }
 
   describeConfig(): never {
