@@ -115,12 +115,12 @@ export interface RecordRange {
    * Transactions that were aborted and overlap the range, by their first offset. Set by reads up to 'lastStable', where
    * there are any: the batches of such a producer from the first offset to the last one are void.
    */
-  readonly aborted?: readonly AbortedTransaction[];
+  readonly aborted?: readonly AbortedTransaction[] | undefined;
   /**
    * A cursor passes over control batches, and over what is void by `aborted`. Set by {@link Hub.follow}: a follower of
    * all that is below the high watermark is told of no aborted transactions, so it passes over control batches alone.
    */
-  readonly committedOnly?: boolean;
+  readonly committedOnly?: boolean | undefined;
   /**
    * Says that neither `bytes` nor any view of it is looked at any more, so that the memory can be used again. Worth
    * calling by who has copied what it wants: fresh memory costs more than what is done with it. Nobody has to.

@@ -1,8 +1,10 @@
 // Steps through the batches and records of a range of log bytes by positions alone (FORMAT.md has the bytes). No
 // object is made per batch or record. Ranges come checked from PartitionLog.read; lengths are checked against the
 // batch's end nevertheless, so that a fault elsewhere is an error here and not a read of other bytes.
+import { controlRecordOf } from './control-record.ts';
 import { StorageError } from './errors.ts';
 import {
+  ATTRIBUTE_ABORTS,
   ATTRIBUTE_CONTROL,
   ATTRIBUTE_LOG_APPEND_TIME,
   ATTRIBUTE_TRANSACTIONAL,
@@ -30,6 +32,13 @@ import {
 } from './frame.ts';
 import { Prefix } from './message-pack.ts';
 
+/** The producer's batches from the first offset to the last, which is its control batch's, are void. */
+export interface AbortedTransaction {
+  readonly producerId: number;
+  readonly firstOffset: number;
+  readonly lastOffset: number;
+}
+
 /** Whole batches in offset order. The bytes stay as they are until `release` is called, which nobody has to. */
 export interface RecordRange {
   readonly bytes: Buffer;
@@ -37,6 +46,10 @@ export interface RecordRange {
   readonly end: number;
   /** Where to read on: one past the last offset that the last batch covers; the offset asked for if empty. */
   readonly nextOffset: number;
+  /** Transactions that were aborted and overlap the range, by first offset; set where whoever reads wants to know. */
+  readonly aborted?: readonly AbortedTransaction[] | undefined;
+  /** A cursor passes over control batches, and over those of the aborted transactions. */
+  readonly committedOnly?: boolean | undefined;
   /** Says that neither `bytes` nor any view of it is looked at any more, so that the memory can be used again. */
   release?(): void;
 }
@@ -59,6 +72,10 @@ export class BatchCursor {
   batchLeaderEpoch = -1;
   batchIsTransactional = false;
   batchIsControl = false;
+  /** Of a control batch: the transaction that it ends is void. */
+  batchAborts = false;
+  /** Of a control batch; −1 for any other. */
+  controlCoordinatorEpoch = -1;
   batchIsLogAppendTime = false;
   batchProducerId = -1;
   batchProducerEpoch = -1;
@@ -90,6 +107,8 @@ export class BatchCursor {
   #view: DataView = NO_VIEW;
   #end = 0;
   #batchEnd = 0;
+  #committedOnly = false;
+  #aborted: readonly AbortedTransaction[] | undefined;
   #recordsLeft = 0;
   #nextRecordAt = 0;
   #headersAt = 0;
@@ -109,9 +128,30 @@ export class BatchCursor {
     this.#end = range.end;
     this.#batchEnd = range.start;
     this.#recordsLeft = 0;
+    this.#committedOnly = range.committedOnly === true;
+    this.#aborted = range.aborted;
   }
 
+  /** Next batch; of a range that is `committedOnly` the next one that counts. */
   nextBatch(): boolean {
+    if (!this.#committedOnly) return this.#stepBatch();
+    while (this.#stepBatch()) {
+      if (!this.batchIsControl && !this.batchIsAborted(this.#aborted)) return true;
+    }
+    return false;
+  }
+
+  /** Whether the current batch is void by one of these transactions. */
+  batchIsAborted(aborted: readonly AbortedTransaction[] | undefined): boolean {
+    if (aborted === undefined || !this.batchIsTransactional) return false;
+    for (const { producerId, firstOffset, lastOffset } of aborted) {
+      if (firstOffset > this.batchBaseOffset) return false;
+      if (producerId === this.batchProducerId && lastOffset > this.batchBaseOffset) return true;
+    }
+    return false;
+  }
+
+  #stepBatch(): boolean {
     const at = this.#batchEnd;
     if (at >= this.#end) return false;
     const view = this.#view;
@@ -133,6 +173,10 @@ export class BatchCursor {
     this.batchIsTransactional = (attributes & ATTRIBUTE_TRANSACTIONAL) !== 0;
     this.batchIsControl = (attributes & ATTRIBUTE_CONTROL) !== 0;
     this.batchIsLogAppendTime = (attributes & ATTRIBUTE_LOG_APPEND_TIME) !== 0;
+    this.batchAborts = (attributes & ATTRIBUTE_ABORTS) !== 0;
+    this.controlCoordinatorEpoch = this.batchIsControl
+      ? (controlRecordOf(view, at, byteLength)?.coordinatorEpoch ?? -1)
+      : -1;
     this.#batchEnd = at + byteLength;
     this.#nextRecordAt = at + BATCH_FRAME_BYTES;
     this.#recordsLeft = this.batchRecordCount;

@@ -5,7 +5,6 @@
 // the chunk is too small the open batch moves to a larger one; what was finished stays where it is.
 import { assert, StorageError } from './errors.ts';
 import {
-  ATTRIBUTE_CONTROL,
   ATTRIBUTE_LOG_APPEND_TIME,
   ATTRIBUTE_TRANSACTIONAL,
   BATCH_ATTRIBUTES_AT,
@@ -50,7 +49,6 @@ export interface BatchOptions {
   /** How many records `fill` writes: a producer's batch is judged before it is encoded. Only with a producer id. */
   readonly recordCount?: number;
   readonly transactional?: boolean;
-  readonly control?: boolean;
   readonly logAppendTime?: boolean;
   /** Upper bound of the encoded size in bytes: a hint, to find a chunk with enough room at once. */
   readonly byteLengthHint?: number;
@@ -90,6 +88,7 @@ export class BatchWriter {
   #maxTimestampMs = -1;
   #leaderEpoch = 0;
   #options: BatchOptions = NO_OPTIONS;
+  #controlAttributes = 0;
 
   constructor(chunk: Chunk, nextChunk: ChunkSource) {
     this.#nextChunk = nextChunk;
@@ -250,14 +249,21 @@ export class BatchWriter {
     return this.#recordAt >= 0;
   }
 
-  /** Opens a batch behind what `chunk` has finished. */
-  begin(chunk: Chunk, baseOffset: number, leaderEpoch: number, options: BatchOptions): void {
+  /** Opens a batch behind what `chunk` has finished. @param controlAttributes of one that ends a transaction */
+  begin(
+    chunk: Chunk,
+    baseOffset: number,
+    leaderEpoch: number,
+    options: BatchOptions,
+    controlAttributes = 0,
+  ): void {
     this.#use(chunk);
     this.#batchAt = chunk.filled;
     this.#at = chunk.filled + BATCH_FRAME_BYTES;
     this.#baseOffset = baseOffset;
     this.#leaderEpoch = leaderEpoch;
     this.#options = options;
+    this.#controlAttributes = controlAttributes;
     this.#recordCount = 0;
     this.#recordAt = -1;
     if (this.#at > this.#limit) this.#makeRoom(0);
@@ -294,7 +300,7 @@ export class BatchWriter {
     view.setUint32(at + FRAME_METADATA_LEN_AT, BATCH_METADATA_BYTES);
     view.setUint8(at + BATCH_MARK_AT, BATCH_MARK);
     view.setUint8(at + BATCH_VERSION_AT, FORMAT_VERSION);
-    view.setUint16(at + BATCH_ATTRIBUTES_AT, attributesOf(options));
+    view.setUint16(at + BATCH_ATTRIBUTES_AT, attributesOf(options) | this.#controlAttributes);
     view.setUint32(at + BATCH_RECORD_COUNT_AT, this.#recordCount);
     view.setUint32(at + BATCH_BYTE_LENGTH_AT, this.byteLength);
     view.setUint32(at + BATCH_LAST_OFFSET_DELTA_AT, this.#recordCount - 1);
@@ -360,7 +366,6 @@ export const NO_OPTIONS: BatchOptions = {};
 function attributesOf(options: BatchOptions): number {
   return (
     (options.transactional ? ATTRIBUTE_TRANSACTIONAL : 0) |
-    (options.control ? ATTRIBUTE_CONTROL : 0) |
     (options.logAppendTime ? ATTRIBUTE_LOG_APPEND_TIME : 0)
   );
 }

@@ -15,6 +15,7 @@
  * - `fenced-producer`: the producer has written with a higher epoch.
  * - `sequence-gap`: the batch is not the producer's next one: something before it is missing.
  * - `old-duplicate`: the batch was appended before, and where has been forgotten.
+ * - `invalid-transaction`: the producer has a transaction open that the batch is not part of.
  * - `record-too-large`: a batch would pass BATCH_BYTES_MAX (limits.ts).
  */
 export type StorageErrorCode =
@@ -34,6 +35,7 @@ export type StorageErrorCode =
   | 'fenced-producer'
   | 'sequence-gap'
   | 'old-duplicate'
+  | 'invalid-transaction'
   | 'record-too-large';
 
 export class StorageError extends Error {

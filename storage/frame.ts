@@ -40,6 +40,8 @@ export const BATCH_METADATA_BYTES = BATCH_PROTOCOL_DATA_LEN_AT - FRAME_METADATA_
 export const ATTRIBUTE_TRANSACTIONAL = 1;
 export const ATTRIBUTE_CONTROL = 2;
 export const ATTRIBUTE_LOG_APPEND_TIME = 4;
+/** Of a control batch: the transaction that it ends is void. */
+export const ATTRIBUTE_ABORTS = 8;
 
 /** Metadata of a record: an array of flags, timestamp, key, headers. */
 export const RECORD_METADATA_ARRAY = 0x94;

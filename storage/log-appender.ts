@@ -6,7 +6,9 @@
 import { type BatchOptions, BatchWriter, NO_OPTIONS } from './batch-writer.ts';
 import { type Append, type CommitGroup, GroupedAppend, RepeatedAppend } from './commit-group.ts';
 import type { Committer } from './committer.ts';
+import { writeControlRecord } from './control-record.ts';
 import { assert } from './errors.ts';
+import { ATTRIBUTE_ABORTS, ATTRIBUTE_CONTROL } from './frame.ts';
 import {
   BATCH_BYTES_MAX,
   BATCH_ROOM_BYTES,
@@ -15,12 +17,25 @@ import {
 } from './limits.ts';
 import type { LogConfig } from './log-config.ts';
 import { type ProducerImage, producerImage } from './producer-snapshot.ts';
-import { ProducerStates } from './producer-states.ts';
+import { type ProducerBatch, ProducerStates } from './producer-states.ts';
 import { rollAfterMs } from './retention.ts';
 import { Segment, type SegmentList } from './segment.ts';
 import { SegmentIndex } from './segment-index.ts';
 import type { StoreParts } from './store-parts.ts';
 import type { Chunk, DirtyRange, PartitionTail } from './tail-cache.ts';
+
+/** How a producer's transaction ends. */
+export interface TransactionEnd {
+  readonly producerId: number;
+  /** What the producer has from now on: an epoch that is new begins its sequence at 0. */
+  readonly producerEpoch: number;
+  readonly aborts: boolean;
+  readonly coordinatorEpoch: number;
+}
+
+/** What a control batch says of its producer besides what every batch does. */
+type ControlFields = Pick<ProducerBatch, 'isControl' | 'coordinatorEpoch'>;
+const NO_CONTROL: ControlFields = { isControl: false, coordinatorEpoch: -1 };
 
 export interface LogAppenderOptions {
   /** For messages. */
@@ -109,23 +124,55 @@ export class LogAppender {
 
   /**
    * Appends one batch, unless its producer has appended it before. What `fill` throws is thrown, and nothing is appended.
-   * @throws StorageError fenced-producer, sequence-gap, old-duplicate, busy
+   * @throws StorageError fenced-producer, sequence-gap, old-duplicate, invalid-transaction, busy
    */
   append(options: BatchOptions, fill: (writer: BatchWriter) => void): Append {
     assert(!this.#filling, 'an append does not append');
     const { producerId = -1 } = options;
-    if (producerId < 0) return this.#append(options, fill);
-    this.#producers ??= new ProducerStates(this.#options.name, this.#parts.producers);
-    const repeated = this.#producers.judge(options);
-    if (repeated === undefined) return this.#append(options, fill);
+    if (producerId < 0) return this.#append(options, fill, 0);
+    const repeated = this.#producersMade.judge(options);
+    if (repeated === undefined) {
+      const append = this.#append(options, fill, 0);
+      this.#noteProducer(options, NO_CONTROL);
+      return append;
+    }
     const { committer } = this.#options;
     const group = committer.covering(repeated.baseOffset + repeated.recordCount);
     return new RepeatedAppend(repeated, group, () => committer.flush());
   }
 
-  #append(options: BatchOptions, fill: (writer: BatchWriter) => void): Append {
+  /**
+   * Appends the control batch that ends a producer's transaction, or raises its epoch.
+   * @throws StorageError fenced-producer, busy
+   */
+  endTransaction(end: TransactionEnd): Append {
+    assert(!this.#filling, 'an append does not append');
+    const { producerId, producerEpoch, aborts, coordinatorEpoch } = end;
+    const producers = this.#producersMade;
+    const firstOffset = producers.judgeEnd(producerId, producerEpoch);
+    const stableOffset = producers.firstOpenBeside(producerId) ?? this.#logEndOffset + 1;
+    const record = { coordinatorEpoch, firstOffset, stableOffset };
+    const options = { producerId, producerEpoch, transactional: true };
+    const attributes = ATTRIBUTE_CONTROL | (aborts ? ATTRIBUTE_ABORTS : 0);
+    const nowMs = this.#parts.clock.now();
+    const append = this.#append(options, (writer) => writeControlRecord(writer, nowMs, record), attributes);
+    this.#noteProducer(options, { isControl: true, coordinatorEpoch });
+    return append;
+  }
+
+  get #producersMade(): ProducerStates {
+    this.#producers ??= new ProducerStates(this.#options.name, this.#parts.producers);
+    return this.#producers;
+  }
+
+  #append(
+    options: BatchOptions,
+    fill: (writer: BatchWriter) => void,
+    controlAttributes: number,
+  ): GroupedAppend {
     this.sealShared();
-    const writer = this.#beginBatch(Math.min(options.byteLengthHint ?? 0, BATCH_BYTES_MAX), options);
+    const roomBytes = Math.min(options.byteLengthHint ?? 0, BATCH_BYTES_MAX);
+    const writer = this.#beginBatch(roomBytes, options, controlAttributes);
     this.#filling = true;
     try {
       fill(writer);
@@ -142,12 +189,12 @@ export class LogAppender {
       this.#filling = false;
     }
     const baseOffset = this.#logEndOffset;
-    const group = this.#accept(writer);
-    if (options.producerId !== undefined && options.producerId >= 0) this.#noteProducer(options, writer);
-    return new GroupedAppend(baseOffset, group);
+    return new GroupedAppend(baseOffset, this.#accept(writer));
   }
 
-  #noteProducer(options: BatchOptions, writer: BatchWriter): void {
+  /** The producer's batch is the one just accepted. */
+  #noteProducer(options: BatchOptions, control: ControlFields): void {
+    const writer = this.#writer!; // of that batch
     // Judged before: they are there, and in range.
     const batch = {
       producerId: options.producerId!,
@@ -157,7 +204,8 @@ export class LogAppender {
       baseOffset: writer.baseOffset,
       maxTimestampMs: writer.maxTimestampMs,
       isTransactional: options.transactional === true,
-      isControl: options.control === true,
+      isControl: control.isControl,
+      coordinatorEpoch: control.coordinatorEpoch,
     };
     this.#producers!.appended(batch, this.#active!.index!.appendedAtMs); // with the batch just accepted
   }
@@ -165,7 +213,7 @@ export class LogAppender {
   /** Adds exactly one record to the open shared batch. */
   join(fill: (writer: BatchWriter) => void): Append {
     assert(!this.#filling, 'an append does not append');
-    const writer = this.#sharing && this.#writer ? this.#writer : this.#beginBatch(0, NO_OPTIONS);
+    const writer = this.#sharing && this.#writer ? this.#writer : this.#beginBatch(0, NO_OPTIONS, 0);
     const { recordCount, byteLength, maxTimestampMs } = writer;
     this.#filling = true;
     try {
@@ -221,12 +269,12 @@ export class LogAppender {
     if (this.#writer?.chunk === chunk) this.#writer = undefined;
   }
 
-  #beginBatch(roomBytes: number, options: BatchOptions): BatchWriter {
+  #beginBatch(roomBytes: number, options: BatchOptions, controlAttributes: number): BatchWriter {
     const { tail, leaderEpoch } = this.#options;
     const chunk = tail.withRoom(Math.max(roomBytes, BATCH_ROOM_BYTES));
     chunk.open = true;
     this.#writer ??= this.#newWriter(chunk);
-    this.#writer.begin(chunk, this.#logEndOffset, leaderEpoch, options);
+    this.#writer.begin(chunk, this.#logEndOffset, leaderEpoch, options, controlAttributes);
     return this.#writer;
   }
 

@@ -10,7 +10,7 @@ import type { CompactedLog } from './compacted-log.ts';
 import { assert, StorageError, storageErrorOf } from './errors.ts';
 import { IndexCompletion } from './index-completion.ts';
 import { type EpochEnd, endOfEpoch } from './leader-epochs.ts';
-import { LogAppender } from './log-appender.ts';
+import { LogAppender, type TransactionEnd } from './log-appender.ts';
 import { type CommittedLog, LogCommits } from './log-commits.ts';
 import { type LogConfig, withinBounds } from './log-config.ts';
 import { LogFiles } from './log-files.ts';
@@ -175,11 +175,25 @@ export class PartitionLog {
   /**
    * Appends one batch. `fill` runs before `append` returns; what it throws is thrown, and nothing is appended.
    * @throws StorageError fenced-epoch, unknown-epoch, sticky, busy, disk-full, corrupt, closed, deleted, fenced-producer,
-   *   sequence-gap, old-duplicate (before `fill` is called), record-too-large
+   *   sequence-gap, old-duplicate, invalid-transaction (before `fill` is called), record-too-large
    */
   append(options: BatchOptions, fill: (writer: BatchWriter) => void): Append {
     this.#state.refuseAppends(options.leaderEpoch);
     return this.#appender.append(options, fill);
+  }
+
+  /**
+   * Ends a producer's transaction with a control batch; without one that is open it is written all the same.
+   * @throws StorageError as `append`
+   */
+  endTransaction(end: TransactionEnd): Append {
+    this.#state.refuseAppends(undefined);
+    return this.#appender.endTransaction(end);
+  }
+
+  /** Resolves when all that was appended is on disk, or with why it never will be. */
+  flush(): Promise<StorageError | undefined> {
+    return this.#committer.flush();
   }
 
   /** Adds exactly one record to the open shared batch, which has no producer identity. @throws as `append` */

@@ -9,6 +9,7 @@
 //
 // Files that were not written to since producers expire are passed over.
 import { basename, dirname, join } from 'node:path';
+import { controlRecordOf } from './control-record.ts';
 import { PRODUCER_SNAPSHOT_FILE } from './file-names.ts';
 import {
   ATTRIBUTE_CONTROL,
@@ -171,6 +172,8 @@ export class ProducerRecovery {
         for (; at + BATCH_FRAME_BYTES <= loaded; at += batchByteLengthAt(view, at)) {
           // Damage ends it: who reads there is told. The first offset behind the end does, too.
           if (!looksLikeBatch(view, at) || batchBaseOffsetAt(view, at) >= endOffset) return;
+          // Of a control batch the record counts too.
+          if (at > 0 && isControlAt(view, at) && at + batchByteLengthAt(view, at) > loaded) break;
           this.#replay(view, at, usedAtMs);
         }
         if (at === 0) return;
@@ -196,7 +199,7 @@ export class ProducerRecovery {
     if (producerId < 0) return;
     const baseOffset = batchBaseOffsetAt(view, at);
     if (baseOffset < this.#nextOffset) return;
-    const attributes = view.getUint16(at + BATCH_ATTRIBUTES_AT);
+    const isControl = isControlAt(view, at);
     const batch = {
       producerId,
       epoch: view.getInt16(at + BATCH_PRODUCER_EPOCH_AT),
@@ -205,8 +208,9 @@ export class ProducerRecovery {
       recordCount: view.getUint32(at + BATCH_LAST_OFFSET_DELTA_AT) + 1,
       baseOffset,
       maxTimestampMs: batchMaxTimestampAt(view, at),
-      isTransactional: (attributes & ATTRIBUTE_TRANSACTIONAL) !== 0,
-      isControl: (attributes & ATTRIBUTE_CONTROL) !== 0,
+      isTransactional: (view.getUint16(at + BATCH_ATTRIBUTES_AT) & ATTRIBUTE_TRANSACTIONAL) !== 0,
+      isControl,
+      coordinatorEpoch: isControl ? coordinatorEpochAt(view, at) : -1,
     };
     // Kept by earlier versions without looking at them.
     if (batch.epoch < 0 || (batch.baseSequence < 0 && !batch.isControl)) return;
@@ -218,4 +222,15 @@ export class ProducerRecovery {
     const nowMs = this.#parts.clock.now();
     return Math.min(file?.mtimeMs ?? nowMs, nowMs);
   }
+}
+
+function isControlAt(view: DataView, at: number): boolean {
+  return (view.getUint16(at + BATCH_ATTRIBUTES_AT) & ATTRIBUTE_CONTROL) !== 0;
+}
+
+/** −1 when the control batch does not say, or is not whole. */
+function coordinatorEpochAt(view: DataView, at: number): number {
+  const byteLength = batchByteLengthAt(view, at);
+  if (at + byteLength > view.byteLength) return -1;
+  return controlRecordOf(view, at, byteLength)?.coordinatorEpoch ?? -1;
 }

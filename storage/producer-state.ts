@@ -49,6 +49,10 @@ export class ProducerState {
   readonly producerId: number;
   /** Of its last batch; −1 before the first. */
   epoch = -1;
+  /** Of the coordinator that ended a transaction of it last; −1 = none is known. */
+  coordinatorEpoch = -1;
+  /** Offset of the control batch that did; −1 = none is known. */
+  controlOffset = -1;
   /** Wall clock of its last batch. */
   usedAtMs: number;
   /** Its log, and its neighbours among all producers of the store by last use: see producer-budget.ts. */
@@ -136,7 +140,9 @@ export class ProducerState {
   }
 
   /** A control batch lies in the log: it has no sequence, and may raise the epoch, which then begins at 0. */
-  controlled(epoch: number): void {
+  controlled(epoch: number, coordinatorEpoch: number, controlOffset: number): void {
+    this.coordinatorEpoch = coordinatorEpoch;
+    this.controlOffset = controlOffset;
     if (epoch === this.epoch) return;
     const isKnown = this.epoch >= 0;
     this.#forget(epoch);

@@ -18,6 +18,8 @@ export interface ProducerBatch extends SequencedBatch {
   readonly isTransactional: boolean;
   /** Then it has no sequence, and ends the producer's transaction. */
   readonly isControl: boolean;
+  /** Of a control batch, else −1. */
+  readonly coordinatorEpoch: number;
 }
 
 /** A producer as a snapshot has it. */
@@ -90,27 +92,47 @@ export class ProducerStates implements ProducerOwner {
 
   /**
    * Whether a batch may be appended (undefined), or which batch of the log it is again. Changes nothing.
-   * @throws StorageError fenced-producer, sequence-gap, old-duplicate, busy
+   * @throws StorageError fenced-producer, sequence-gap, old-duplicate, invalid-transaction, busy
    */
   judge(options: BatchOptions): StoredBatch | undefined {
-    const { producerId = -1, producerEpoch = -1, baseSequence = -1, recordCount = 0, control } = options;
+    const { producerId = -1, producerEpoch = -1, baseSequence = -1, recordCount = 0 } = options;
     assert(producerEpoch >= 0, 'a producer has an epoch');
     const state = this.#states.get(producerId);
     this.#judged = state;
     if (state === undefined) this.#budget.refuseUnlessRoom();
-    if (control === true) {
-      if (state !== undefined && producerEpoch < state.epoch) throw this.#refusal(state, 'fenced', options);
-      return undefined;
-    }
     assert(
       baseSequence >= 0 && baseSequence <= SEQUENCE_MAX && recordCount > 0,
       'a batch of a producer has a sequence and a record count',
     );
     if (state === undefined) return undefined;
     const verdict = state.judge(producerEpoch, baseSequence, recordCount);
-    if (verdict === 'next') return undefined;
+    if (verdict === 'next') {
+      if (options.transactional === true || !this.#openTransactions.has(producerId)) return undefined;
+      throw this.#refusal(state, 'in-transaction', options);
+    }
     if (verdict === 'duplicate') return state.remembered(baseSequence, recordCount);
     throw this.#refusal(state, verdict, options);
+  }
+
+  /**
+   * Whether the producer's transaction may be ended with this epoch; where it began, −1 = none is open. Changes nothing.
+   * @throws StorageError fenced-producer, busy
+   */
+  judgeEnd(producerId: number, producerEpoch: number): number {
+    assert(producerId >= 0 && producerEpoch >= 0, 'a producer has an id and an epoch');
+    const state = this.#states.get(producerId);
+    this.#judged = state;
+    if (state === undefined) this.#budget.refuseUnlessRoom();
+    else if (producerEpoch < state.epoch) throw this.#refusal(state, 'fenced', { producerId, producerEpoch });
+    return this.transactionStartOf(producerId);
+  }
+
+  /** First offset of the oldest open transaction but the producer's own; undefined when there is none. */
+  firstOpenBeside(producerId: number): number | undefined {
+    for (const [otherId, firstOffset] of this.#openTransactions) {
+      if (otherId !== producerId) return firstOffset;
+    }
+    return undefined;
   }
 
   /** The batch that was judged last lies in the log now. */
@@ -174,7 +196,7 @@ export class ProducerStates implements ProducerOwner {
 
   #apply(state: ProducerState, batch: ProducerBatch): void {
     if (batch.isControl) {
-      state.controlled(batch.epoch);
+      state.controlled(batch.epoch, batch.coordinatorEpoch, batch.baseOffset);
       this.#end(state, batch.baseOffset);
       return;
     }
@@ -199,7 +221,7 @@ export class ProducerStates implements ProducerOwner {
 
   #refusal(
     state: ProducerState,
-    verdict: 'fenced' | 'gap' | 'old-duplicate',
+    verdict: 'fenced' | 'gap' | 'old-duplicate' | 'in-transaction',
     options: BatchOptions,
   ): StorageError {
     const { producerId, producerEpoch, baseSequence } = options;
@@ -214,6 +236,10 @@ export class ProducerStates implements ProducerOwner {
         );
       case 'old-duplicate':
         return new StorageError('old-duplicate', `${who}: sequence ${baseSequence} was appended long ago`);
+      case 'in-transaction': {
+        const began = this.transactionStartOf(state.producerId);
+        return new StorageError('invalid-transaction', `${who} has a transaction open since offset ${began}`);
+      }
       default:
         return verdict satisfies never;
     }

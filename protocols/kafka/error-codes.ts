@@ -208,6 +208,7 @@ export const APPEND_ERROR_CODES = {
   'fenced-producer': ERROR_CODES.INVALID_PRODUCER_EPOCH,
   duplicate: ERROR_CODES.DUPLICATE_SEQUENCE_NUMBER,
   gap: ERROR_CODES.OUT_OF_ORDER_SEQUENCE_NUMBER,
+  'invalid-transaction': ERROR_CODES.INVALID_TXN_STATE,
   'too-large': ERROR_CODES.MESSAGE_TOO_LARGE,
   'unknown-topic': ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION,
 } as const satisfies Record<Refusal, ErrorCode>;

@@ -20,6 +20,7 @@ import type {
   Refusal,
   Refused,
   TimestampedOffset,
+  TransactionEnd,
   Visibility,
 } from '../../protocols/port.ts';
 import { type Append, type PartitionLog, StorageError } from '../../storage/index.ts';
@@ -203,6 +204,25 @@ export class HubPartition implements Partition {
     }
   }
 
+  async endTransaction(end: TransactionEnd): Promise<Published | Refused> {
+    const log = this.#writable;
+    if (log === undefined) return this.#noLog;
+    const { producerId, producerEpoch, outcome, coordinatorEpoch } = end;
+    try {
+      const aborts = outcome === 'abort';
+      const append = log.endTransaction({ producerId, producerEpoch, aborts, coordinatorEpoch });
+      // Whoever decided it forgets it then, so it must be on disk even where records need not be.
+      const [error, failure] = await Promise.all([append.committed, log.flush()]);
+      return publishedOrRefused(error ?? failure);
+    } catch (error) {
+      return refusalOfThrown(error);
+    }
+  }
+
+  transactionStart(producerId: number): number {
+    return this.#log?.producers?.transactionStartOf(producerId) ?? -1;
+  }
+
   async read(options: ReadOptions): Promise<ReadResult> {
     const log = this.#log;
     if (log === undefined) return this.#noLog;
@@ -256,12 +276,13 @@ export class HubPartition implements Partition {
   producers(): readonly ProducerView[] {
     const producers = this.#log?.producers;
     if (producers === undefined) return [];
-    return Array.from(producers.all, ({ producerId, epoch, lastSequence, usedAtMs }) => ({
-      producerId,
-      producerEpoch: epoch,
-      lastSequence: Math.max(-1, lastSequence),
-      lastTimestampMs: usedAtMs,
-      transactionStartOffset: producers.transactionStartOf(producerId),
+    return Array.from(producers.all, (state) => ({
+      producerId: state.producerId,
+      producerEpoch: state.epoch,
+      lastSequence: Math.max(-1, state.lastSequence),
+      lastTimestampMs: state.usedAtMs,
+      transactionStartOffset: producers.transactionStartOf(state.producerId),
+      coordinatorEpoch: state.coordinatorEpoch,
     }));
   }
 

@@ -26,6 +26,7 @@ const MEANINGS: Readonly<Record<StorageErrorCode, Meaning>> = {
   'fenced-producer': { append: 'fenced-producer', read: 'storage' },
   'sequence-gap': { append: 'gap', read: 'storage' },
   'old-duplicate': { append: 'duplicate', read: 'storage' },
+  'invalid-transaction': { append: 'invalid-transaction', read: 'storage' },
   'record-too-large': { append: 'too-large', read: 'storage' },
 };
 

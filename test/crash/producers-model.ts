@@ -10,6 +10,8 @@ export interface ProducerBatch {
   readonly recordCount: number;
   readonly transactional: boolean;
   readonly control: boolean;
+  /** Of a control batch: the transaction is void. */
+  readonly aborts: boolean;
 }
 
 export interface AppendedBatch {
@@ -88,9 +90,10 @@ export function anySending(
     recordCount: 1 + below(3),
     transactional,
     control: false,
+    aborts: false,
   };
   if (transactional && known !== undefined && random() < 0.4) {
-    const ends = { ...batch, baseSequence: -1, recordCount: 1, control: true };
+    const ends = { ...batch, baseSequence: -1, recordCount: 1, control: true, aborts: random() < 0.5 };
     return { producer: ends, expected: 'appended' };
   }
   const nextSequence = known?.nextSequence;

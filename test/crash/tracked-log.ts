@@ -92,10 +92,12 @@ export class TrackedLog {
     const model = this.records;
     const certain = log.logStartOffset === 0 && !this.isCompacted;
     const { producer, expected } = anySending(producersOf(this.batches), certain, random);
-    const { recordCount, baseSequence, ...options } = producer;
+    const { recordCount, control, aborts, ...options } = producer;
     const records = Array.from({ length: recordCount }, makeRecord);
     const send = (): Append =>
-      append(log, records, producer.control ? options : { ...options, baseSequence, recordCount });
+      control
+        ? log.endTransaction({ ...options, aborts, coordinatorEpoch: 0 })
+        : append(log, records, { ...options, recordCount });
     const told = () => `${this.topic} ${JSON.stringify(producer)}, expected ${JSON.stringify(expected)}`;
     if (expected === 'sequence-gap' || expected === 'fenced-producer') {
       const code = await codeOf(send);
@@ -112,9 +114,13 @@ export class TrackedLog {
     check(sent.baseOffset === model.length, () => `${told()}: appended at ${sent.baseOffset}`);
     this.#noteEpoch();
     this.batches.push({ baseOffset: sent.baseOffset, producer });
-    const { transactional, control } = producer;
-    for (const record of records)
-      model.push({ ...record, appendedAtMs: this.#now(), transactional, control });
+    const { transactional } = producer;
+    for (const record of records) {
+      const nowMs = this.#now();
+      // A control batch is stamped by the log.
+      const timestampMs = control ? nowMs : record.timestampMs;
+      model.push({ ...record, timestampMs, appendedAtMs: nowMs, transactional, control });
+    }
     await this.#follow([sent], model.length);
   }
 
@@ -243,7 +249,10 @@ export class TrackedLog {
         `${this.topic} from ${from} to ${upTo}, offset ${offset}: ${what}`;
       if (found?.offset !== offset && this.#mayBeCompacted(offset)) continue;
       check(found !== undefined && found.offset === offset, where(`missing; ${found?.offset} is next`));
-      check(appended !== undefined && isSame(found, appended), where(`${show(found)} for ${show(appended)}`));
+      check(
+        appended !== undefined && (appended.control || isSame(found, appended)),
+        where(`${show(found)} for ${show(appended)}`),
+      );
       next++;
     }
     check(next === read.length, () => `${this.topic} from ${from} to ${upTo}: ${read[next]?.offset} as well`);

@@ -108,7 +108,8 @@ async function fill(log: PartitionLog, round: number): Promise<void> {
   }).flushed;
   const transaction = { producerId: 8, producerEpoch: 0, transactional: true };
   await send([made('t', 'y', at + 5)], { ...transaction, baseSequence: round, recordCount: 1 });
-  await send([made('end', '', at + 6)], { ...transaction, control: true });
+  const aborts = round % 2 === 1;
+  await log.endTransaction({ producerId: 8, producerEpoch: 0, aborts, coordinatorEpoch: round }).flushed;
   for (let count = 0; count < 3; count++) await send([made('a', `later ${count}`, at + 7 + count)]);
 }
 

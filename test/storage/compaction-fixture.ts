@@ -78,6 +78,11 @@ export class CompactedDisk {
     await append(this.log, batch, options).flushed;
   }
 
+  async endTransaction(producerId: number, outcome: 'commit' | 'abort', producerEpoch = 0): Promise<void> {
+    const end = { producerId, producerEpoch, aborts: outcome === 'abort', coordinatorEpoch: 0 };
+    await this.log.endTransaction(end).flushed;
+  }
+
   /** Resolves when the small files are written that nobody waits for. */
   async settle(): Promise<void> {
     await this.log.compacted.background.settled();

@@ -105,13 +105,7 @@ describe('compaction', () => {
     await disk.write('a=1', { ...producer, baseSequence: 0 });
     await disk.write('a=2', { ...producer, baseSequence: 1 });
     await disk.write('t=1', { ...producer, baseSequence: 2, transactional: true });
-    await disk.write('end=1', {
-      ...producer,
-      producerId: 7,
-      control: true,
-      transactional: true,
-      baseSequence: -1,
-    });
+    await disk.endTransaction(7, 'commit');
     await disk.write('a=3 t=2 end=2');
     await disk.reopen();
     await disk.write('last=1');
@@ -134,7 +128,7 @@ describe('compaction', () => {
     await disk.write('a=5');
     await disk.compact();
     expect(await disk.left()).toBe('1:a=2 2:a=3 3:a=4 4:a=5');
-    await disk.write('x=1', { ...producer, control: true, transactional: true, baseSequence: -1 });
+    await disk.endTransaction(7, 'commit');
     await disk.write('a=6');
     await disk.compact();
     expect(await disk.left()).toBe('4:a=5 5:x=1 6:a=6');
@@ -146,7 +140,7 @@ describe('compaction', () => {
     const producer = { producerId: 7, producerEpoch: 0, recordCount: 1, transactional: true };
     await disk.write('a=1 b=1');
     await disk.write('a=2', { ...producer, baseSequence: 0 });
-    await disk.write('abort=1', { ...producer, control: true, baseSequence: -1 });
+    await disk.endTransaction(7, 'abort');
     await disk.write('b=2');
     await disk.reopen();
     await disk.write('last=1');

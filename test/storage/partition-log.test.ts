@@ -166,7 +166,8 @@ describe('append', () => {
         producerId: 2 ** 40,
         producerEpoch: 7,
         baseSequence: 2 ** 31 - 1,
-        control: true,
+        recordCount: 1,
+        transactional: true,
         logAppendTime: true,
       }).flushed;
       const cursor = new BatchCursor();
@@ -176,8 +177,8 @@ describe('append', () => {
         batchProducerId: 2 ** 40,
         batchProducerEpoch: 7,
         batchBaseSequence: 2 ** 31 - 1,
-        batchIsControl: true,
-        batchIsTransactional: false,
+        batchIsControl: false,
+        batchIsTransactional: true,
         batchIsLogAppendTime: true,
         batchLeaderEpoch: 1,
       });

@@ -109,9 +109,8 @@ export class ProducerLog {
   }
 
   /** Ends a transaction. */
-  end(producerId: number, epoch = 0): Append {
-    return append(this.log, [record('end')], {
-      ...{ producerId, producerEpoch: epoch, control: true, transactional: true },
-    });
+  end(producerId: number, epoch = 0, outcome: 'commit' | 'abort' = 'commit'): Append {
+    const aborts = outcome === 'abort';
+    return this.log.endTransaction({ producerId, producerEpoch: epoch, aborts, coordinatorEpoch: 0 });
   }
 }

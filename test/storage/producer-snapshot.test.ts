@@ -32,7 +32,7 @@ async function read(bytes: Buffer) {
 
 it('the example is written', () => {
   const states = noStates();
-  const own = { producerId: 1000, epoch: 3, isTransactional: true, isControl: false };
+  const own = { producerId: 1000, epoch: 3, isTransactional: true, isControl: false, coordinatorEpoch: -1 };
   states.replay({ ...batch, ...own }, 1_764_000_000_006);
   expect(producerImage(states, 2, 10).bytes.toString('hex')).toBe(example.toString('hex'));
 });

@@ -48,10 +48,10 @@ describe('what may come next', () => {
 
   it('is 0 after a control batch that raised the epoch, and unchanged after one that did not', () => {
     const same = producer(0, [3], 4);
-    same.controlled(4);
+    same.controlled(4, 0, 9);
     expect([same.judge(4, 3, 1), same.judge(4, 0, 3)]).toEqual(['next', 'duplicate']);
     const raised = producer(0, [3], 4);
-    raised.controlled(5);
+    raised.controlled(5, 0, 9);
     expect([raised.judge(5, 0, 1), raised.judge(5, 3, 1), raised.judge(4, 3, 1)]).toEqual([
       'next',
       'gap',
@@ -61,7 +61,7 @@ describe('what may come next', () => {
 
   it('is anything when a control batch is all that is known', () => {
     const state = producer(0, []);
-    state.controlled(2);
+    state.controlled(2, 0, 9);
     expect([state.judge(2, 41, 1), state.judge(1, 0, 1)]).toEqual(['next', 'fenced']);
   });
 });

@@ -21,6 +21,8 @@ export interface MemoryBatch {
   readonly baseSequence?: number;
   readonly isTransactional?: boolean;
   readonly isControl?: boolean;
+  readonly aborts?: boolean;
+  readonly coordinatorEpoch?: number;
   readonly isLogAppendTime?: boolean;
   readonly byteLength?: number;
 }
@@ -191,6 +193,12 @@ class MemoryCursor implements RecordCursor {
   }
   get batchIsControl(): boolean {
     return this.#current.batch.isControl ?? false;
+  }
+  get batchAborts(): boolean {
+    return this.#current.batch.aborts ?? false;
+  }
+  get controlCoordinatorEpoch(): number {
+    return this.#current.batch.coordinatorEpoch ?? -1;
   }
   get batchIsLogAppendTime(): boolean {
     return this.#current.batch.isLogAppendTime ?? false;
