@@ -5,10 +5,10 @@ import type { Followed, Hub, RecordRange } from '../port.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Delivery, Match } from './deliveries.ts';
 import { deliveryOf, mergeSubscriptions } from './deliveries.ts';
-import type { LogSource } from './log-source.ts';
+import type { Lag, LogSource } from './log-source.ts';
 import type { Mappings } from './mapping/mappings.ts';
 import type { RecordReader } from './record-reader.ts';
-import type { Lag, Session } from './session.ts';
+import type { Session } from './session.ts';
 import { hasBegun, matchesFilter } from './session-subscription.ts';
 
 export interface CatchUpOptions {
@@ -44,6 +44,10 @@ export class CatchUp implements Lag {
 
   covers(source: LogSource): boolean {
     return this.#offsets.size > 0 && this.#offsets.has(source);
+  }
+
+  offsetOf(source: LogSource): number | undefined {
+    return this.#offsets.get(source);
   }
 
   /** The record at `offset` could not be sent: from here on this partition is read from the log. */

@@ -1,4 +1,4 @@
-// A partition as the delivering side sees it.
+// A partition as the delivering side sees it, and where a session is in it.
 import type { Partition } from '../port.ts';
 import type { KafkaTopicName } from './mapping/way-back.ts';
 
@@ -9,4 +9,21 @@ export interface LogSource {
   readonly position: number;
   /** The topic is gone, or nobody is subscribed to anything. */
   readonly closed: boolean;
+}
+
+/** Where a session is behind the live stream of a partition; see catch-up.ts. */
+export interface Lag {
+  covers(source: LogSource): boolean;
+  /** Next offset to send of a partition that is behind. */
+  offsetOf(source: LogSource): number | undefined;
+  begin(source: LogSource, offset: number): void;
+  /** The session can take messages again. */
+  resume(): void;
+  close(): void;
+}
+
+/** Where a message that is sent lies in the log. Looked at before `deliver` returns, and not kept. */
+export interface Origin {
+  readonly source: { readonly topicId: string; readonly partition: number };
+  readonly sourceOffset: number;
 }

@@ -8,9 +8,8 @@ import { copyBytes } from './copy-bytes.ts';
 import { hasWildcard } from './packets/message-properties.ts';
 import { PROPERTY } from './packets/properties.ts';
 import type { QoS, Version } from './packets/publish.ts';
-import { variableByteIntegerLength } from './packets/publish.ts';
 import type { PublishParts } from './packets/publish-writer.ts';
-import { publishRemainingLength, writePublishHead } from './packets/publish-writer.ts';
+import { encodePublish, firstByteOf, publishRemainingLength } from './packets/publish-writer.ts';
 import { isMqttUtf8 } from './packets/utf8.ts';
 import { ATTRIBUTE, isReservedName } from './record-mapping.ts';
 
@@ -149,7 +148,9 @@ export class MessageView implements PublishParts {
     if (this.#payloadFormat >= 0) block.byte(PROPERTY.PAYLOAD_FORMAT_INDICATOR, this.#payloadFormat);
     // What is left, rounded up: a message that is sent has not expired (section 3.3.2.3.3).
     if (this.#expirySeconds >= 0) {
-      block.fourBytes(PROPERTY.MESSAGE_EXPIRY_INTERVAL, Math.ceil(this.remainingMs / 1000));
+      // One that is sent again may be past its time: its exchange has begun.
+      const seconds = Math.max(0, Math.ceil(this.remainingMs / 1000));
+      block.fourBytes(PROPERTY.MESSAGE_EXPIRY_INTERVAL, seconds);
       this.expiryAt = block.length - 4;
     }
     const bytes = cursor.bytes;
@@ -234,10 +235,7 @@ export interface StoredParts {
 
 function encodeShared(message: MessageView, version: Version): Buffer {
   const length = publishRemainingLength(message, version, 0, NO_IDENTIFIERS);
-  const packet = Buffer.allocUnsafe(1 + variableByteIntegerLength(length) + length);
-  const at = writePublishHead(packet, 0, length, message, version, 0, false, 0, NO_IDENTIFIERS);
-  copyBytes(message.payload, message.payloadStart, message.payloadEnd, packet, at);
-  return packet;
+  return encodePublish(firstByteOf(0, false), message, length, version, 0, NO_IDENTIFIERS);
 }
 
 const NO_IDENTIFIERS: readonly number[] = [];

@@ -1,9 +1,9 @@
 // Steps through the records of a range and turns each into a message and the list of who gets it: what the
 // dispatcher and a session that catches up have in common.
-import type { Clock, RecordCursor, RecordRange } from '../port.ts';
+import type { Clock, Partition, RecordCursor, RecordRange } from '../port.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Delivery, Match } from './deliveries.ts';
-import type { LogSource } from './log-source.ts';
+import type { LogSource, Origin } from './log-source.ts';
 import { MessageView } from './message-view.ts';
 import type { RecordTopics } from './record-topic.ts';
 import type { Session } from './session.ts';
@@ -15,13 +15,14 @@ export interface RecordReaderOptions {
   readonly counters: MqttCounters;
 }
 
-export class RecordReader {
+export class RecordReader implements Origin {
   readonly message = new MessageView();
   readonly #cursor: RecordCursor;
   readonly #clock: Clock;
   readonly #topics: RecordTopics<Session>;
   readonly #counters: MqttCounters;
   #nowMs = 0;
+  #source: LogSource | undefined;
 
   constructor(options: RecordReaderOptions) {
     this.#cursor = options.cursor;
@@ -31,6 +32,15 @@ export class RecordReader {
   }
 
   get offset(): number {
+    return this.#cursor.offset;
+  }
+
+  /** Of the record that was matched last. */
+  get source(): Partition {
+    return (this.#source as LogSource).partition; // it has been matched
+  }
+
+  get sourceOffset(): number {
     return this.#cursor.offset;
   }
 
@@ -54,6 +64,7 @@ export class RecordReader {
 
   /** Who is subscribed to the record's topic. */
   match(source: LogSource): Match<Session> {
+    this.#source = source;
     return this.#topics.match(this.#cursor, source.name);
   }
 
@@ -72,6 +83,13 @@ export class RecordReader {
     if (delivery.own !== undefined && message.isFrom(session.clientIdBytes)) effective = delivery.own;
     if (effective === null) return true;
     if (session.version === 5) message.buildProperties(this.#cursor);
-    return session.deliver(message, effective);
+    return session.deliver(message, effective, this);
+  }
+
+  /** Reads the record as a message whose exchange has begun: an expiry does not count any more. */
+  readAgain(match: Match<Session>, withProperties: boolean): MessageView {
+    this.message.read(this.#cursor, match.encodedTopic, this.#nowMs, match.foreignQos);
+    if (withProperties) this.message.buildProperties(this.#cursor);
+    return this.message;
   }
 }

@@ -1,33 +1,37 @@
-// What the server keeps for one client: its subscriptions, the messages on their way to it, and the QoS 2 exchanges it
-// has begun. In this build a session ends with its connection (CONNACK says so); the two are apart already, because
-// they will not stay so.
+// What the server keeps for one client while it is connected: its subscriptions, the messages on their way to it, and the
+// QoS 2 exchanges it has begun. Of a session that outlives its connection, `durable` says what has to be on disk and when;
+// another connection of its client begins with another object, made of what is there. See sessions/README.md.
 import type { Access, Log, Principal } from '../port.ts';
 import { COPY_BYTES_MAX, copyBytes } from './copy-bytes.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Delivery } from './deliveries.ts';
 import { protocolError } from './errors.ts';
-import type { LogSource } from './log-source.ts';
+import type { Lag, LogSource, Origin } from './log-source.ts';
 import type { MessageView } from './message-view.ts';
 import type { Output } from './output.ts';
 import { ACKNOWLEDGEMENT, acknowledgementLength, writeAcknowledgement } from './packets/acknowledgement.ts';
 import type { QoS, Version } from './packets/publish.ts';
-import { REMAINING_LENGTH_MAX, variableByteIntegerLength } from './packets/publish.ts';
-import { publishRemainingLength, writePublishHead } from './packets/publish-writer.ts';
+import { REMAINING_LENGTH_MAX } from './packets/publish.ts';
+import {
+  DUP,
+  encodePublish,
+  firstByteOf,
+  packetLength,
+  publishRemainingLength,
+  writePublishHead,
+} from './packets/publish-writer.ts';
 import { isFailure, REASON } from './reason-codes.ts';
+import type { RetainedRequest } from './retained/retained-delivery.ts';
+import type { DurableSession } from './sessions/durable-session.ts';
+import type { Awaited, StoredExchange } from './sessions/session-records.ts';
 import type { Subscription } from './subscription-tree.ts';
 
 /** What the server waits for, per packet identifier on its way to the client. */
 const AWAIT = { PUBACK: 1, PUBREC: 2, PUBCOMP: 3 } as const;
 type Awaiting = (typeof AWAIT)[keyof typeof AWAIT];
-
-/** Where a session is behind the live stream of a partition; see catch-up.ts. */
-export interface Lag {
-  covers(source: LogSource): boolean;
-  begin(source: LogSource, offset: number): void;
-  /** The session can take messages again. */
-  resume(): void;
-  close(): void;
-}
+/** The same as records say it. */
+const STORED_NAME = { 1: 'puback', 2: 'pubrec', 3: 'pubcomp' } as const satisfies Record<Awaiting, Awaited>;
+const AWAIT_OF = { puback: AWAIT.PUBACK, pubrec: AWAIT.PUBREC, pubcomp: AWAIT.PUBCOMP } as const;
 
 export interface SessionOptions {
   readonly clientId: string;
@@ -59,6 +63,10 @@ export class Session {
   /** QoS 2 publishes of the client that it has not released, by packet identifier. */
   readonly received = new Map<number, 'storing' | 'stored'>();
   lag: Lag | undefined;
+  /** Retained messages on their way, once the client has subscribed to something. */
+  retained: { add(requests: readonly RetainedRequest[]): void } | undefined;
+  /** Undefined for a session that ends with its connection. */
+  durable: DurableSession | undefined;
 
   readonly #access: Access;
   readonly #log: Log;
@@ -68,6 +76,9 @@ export class Session {
   readonly #outputBytesMax: number;
   readonly #inflight = new Map<number, Awaiting>();
   #lastPacketId = 0;
+  /** Of {@link #inflight}: exchanges of an earlier connection that have not been taken up in this one. */
+  #dormant = 0;
+  readonly #waitingForRoom: (() => void)[] = [];
   /** Messages are being dropped because the client does not read; said once until it has. */
   #isDropping = false;
   #closed = false;
@@ -90,11 +101,24 @@ export class Session {
     return this.#inflight.size;
   }
 
+  get lastPacketId(): number {
+    return this.#lastPacketId;
+  }
+
+  /** The connection has ended. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   /** Whether so much is free that going on is worth a read of the log. */
   get hasRoom(): boolean {
-    return (
-      this.#inflight.size <= this.#inflightMax >> 1 && this.#output.pendingBytes <= this.#outputBytesMax >> 1
-    );
+    return this.#inflight.size <= this.#inflightMax >> 1 && this.#pendingBytes <= this.#outputBytesMax >> 1;
+  }
+
+  /** Resolves when there is room, or the session is closed: to be asked again then. */
+  whenRoom(): Promise<void> {
+    if (this.hasRoom || this.#closed) return Promise.resolve();
+    return new Promise((resolve) => this.#waitingForRoom.push(resolve));
   }
 
   mayRead(kafkaTopic: string): boolean {
@@ -105,37 +129,124 @@ export class Session {
   close(): void {
     this.#closed = true;
     this.lag?.close();
+    this.#wakeWaiting();
   }
 
   /**
    * Sends a message, or drops it where the protocol lets it.
+   * @param origin where a durable session finds it again; without it the exchange ends with the connection.
    * @returns false when it cannot be taken now and must not be lost: nothing was sent.
    */
-  deliver(message: MessageView, delivery: Delivery<Session>): boolean {
+  deliver(message: MessageView, delivery: Delivery<Session>, origin?: Origin): boolean {
     if (this.#closed) return true;
     const qos = Math.min(message.qos, delivery.qos) as QoS; // one of the two
     if (qos > 0 && this.#inflight.size >= this.#inflightMax) return false;
-    if (this.#output.pendingBytes > this.#outputBytesMax) {
+    if (this.#pendingBytes > this.#outputBytesMax) {
       if (qos > 0) return false;
       this.#dropSlow();
       return true;
     }
     const retain = message.retain && delivery.retainAsPublished;
     const length = publishRemainingLength(message, this.version, qos, delivery.identifiers);
-    if (length > REMAINING_LENGTH_MAX || packetLength(length) > this.packetBytesMax) {
-      // As if sending had been completed [MQTT-3.1.2-25].
-      this.#counters.droppedTooLarge++;
-      this.#tellDropped(`a packet of more than the client's ${this.packetBytesMax} bytes`);
-      return true;
-    }
+    if (this.#isTooLarge(length)) return true;
     this.#counters.messagesDelivered++;
+    const { durable } = this;
     if (qos === 0 && message.isShared && !retain && delivery.identifiers.length === 0) {
-      this.#output.writeShared(message.sharedPacket(this.version));
+      const packet = message.sharedPacket(this.version);
+      if (durable?.isHolding) durable.hold(packet);
+      else this.#output.writeShared(packet);
       return true;
     }
     const packetId = qos === 0 ? 0 : this.#take(qos === 1 ? AWAIT.PUBACK : AWAIT.PUBREC);
-    this.#write(message, length, qos, retain, packetId, delivery.identifiers);
+    if (durable === undefined) {
+      this.#write(message, length, qos, retain, packetId, delivery.identifiers);
+      return true;
+    }
+    if (qos > 0 && origin !== undefined) durable.sent(packetId, placeOf(origin), retain);
+    // A packet identifier at QoS 2 is on disk before its message goes out: the client must never meet another under it.
+    if (qos < 2 && !durable.isHolding) {
+      this.#write(message, length, qos, retain, packetId, delivery.identifiers);
+      return true;
+    }
+    const first = firstByteOf(qos, retain);
+    durable.hold(encodePublish(first, message, length, this.version, packetId, delivery.identifiers));
     return true;
+  }
+
+  /** As if sending had been completed [MQTT-3.1.2-25]. */
+  #isTooLarge(remainingLength: number): boolean {
+    if (remainingLength <= REMAINING_LENGTH_MAX && packetLength(remainingLength) <= this.packetBytesMax) {
+      return false;
+    }
+    this.#counters.droppedTooLarge++;
+    this.#tellDropped(`a packet of more than the client's ${this.packetBytesMax} bytes`);
+    return true;
+  }
+
+  /** What has not left for the kernel, and what waits for the disk before it may. */
+  get #pendingBytes(): number {
+    return this.#output.pendingBytes + (this.durable?.heldBytes ?? 0);
+  }
+
+  /** An answer that keeps its place among messages. */
+  send(packet: Buffer): void {
+    if (this.durable?.isHolding) this.durable.hold(packet);
+    else this.#output.write(packet);
+  }
+
+  /** An answer that must not go out before what it answers is on disk. */
+  sendDurably(packet: Buffer): void {
+    if (this.durable === undefined) this.#output.write(packet);
+    else this.durable.hold(packet);
+  }
+
+  // ------------------------------------------------------------------------- exchanges of an earlier connection
+
+  /** Before anything is sent: packet identifiers that an earlier connection has left on their way. */
+  restore(exchanges: readonly StoredExchange[], lastPacketId: number): void {
+    for (const { packetId, awaited } of exchanges) this.#inflight.set(packetId, AWAIT_OF[awaited]);
+    this.#dormant = exchanges.length;
+    this.#lastPacketId = lastPacketId;
+  }
+
+  /** Whether the client's Receive Maximum lets another of them be taken up. */
+  get canTakeUp(): boolean {
+    const active = this.#inflight.size - this.#dormant;
+    return active < this.#inflightMax && this.#pendingBytes <= this.#outputBytesMax;
+  }
+
+  /** Takes an exchange up in this connection. @returns what it waits for; undefined: it has ended meanwhile. */
+  takeUp(packetId: number): Awaited | undefined {
+    this.#dormant--;
+    const awaited = this.#inflight.get(packetId);
+    return awaited && STORED_NAME[awaited];
+  }
+
+  *awaited(): Iterable<readonly [packetId: number, awaited: Awaited]> {
+    for (const [packetId, awaited] of this.#inflight) yield [packetId, STORED_NAME[awaited]];
+  }
+
+  /** Sends a message again under its packet identifier, marked as such [MQTT-3.3.1-1] [MQTT-4.4.0-1]. */
+  redeliver(message: MessageView, packetId: number, delivery: Delivery<Session>): void {
+    const qos: QoS = this.#inflight.get(packetId) === AWAIT.PUBACK ? 1 : 2;
+    const length = publishRemainingLength(message, this.version, qos, delivery.identifiers);
+    if (this.#isTooLarge(length)) {
+      this.#free(packetId);
+      return;
+    }
+    this.#counters.messagesDelivered++;
+    const first = firstByteOf(qos, delivery.retainAsPublished && message.retain) | DUP;
+    this.send(encodePublish(first, message, length, this.version, packetId, delivery.identifiers));
+  }
+
+  /** Sends PUBREL again [MQTT-4.4.0-1]. */
+  releaseAgain(packetId: number): void {
+    this.acknowledge(ACKNOWLEDGEMENT.PUBREL, packetId, REASON.SUCCESS);
+  }
+
+  /** The message is not there any more: nothing is left to be sent. */
+  abandon(packetId: number): void {
+    this.#free(packetId);
   }
 
   #write(
@@ -152,17 +263,8 @@ export class Session {
     const output = this.#output;
     const start = output.reserve(packetLength(length) - (isLarge ? payloadLength : 0));
     const bytes = output.bytes;
-    const at = writePublishHead(
-      bytes,
-      start,
-      length,
-      message,
-      this.version,
-      qos,
-      retain,
-      packetId,
-      identifiers,
-    );
+    const first = firstByteOf(qos, retain);
+    const at = writePublishHead(bytes, start, first, length, message, this.version, packetId, identifiers);
     if (isLarge) {
       output.commit(at - start);
       output.writeReference(payload.subarray(payloadStart, payloadEnd));
@@ -209,8 +311,12 @@ export class Session {
       if (awaited === AWAIT.PUBREC) this.#free(packetId);
       return;
     }
-    if (awaited === AWAIT.PUBREC) this.#inflight.set(packetId, AWAIT.PUBCOMP);
-    this.acknowledge(
+    if (awaited === AWAIT.PUBREC) {
+      this.#inflight.set(packetId, AWAIT.PUBCOMP);
+      this.durable?.proceeded();
+    }
+    // Once PUBREL is out, the message must never be sent again: the client would take it for another.
+    this.#acknowledgeDurably(
       ACKNOWLEDGEMENT.PUBREL,
       packetId,
       awaited === undefined ? REASON.PACKET_IDENTIFIER_NOT_FOUND : REASON.SUCCESS,
@@ -228,7 +334,9 @@ export class Session {
   /** PUBREL: the client will not send this packet identifier's message again. */
   pubrel(packetId: number): void {
     const known = this.received.delete(packetId);
-    this.acknowledge(
+    this.durable?.released(packetId);
+    // Once PUBCOMP is out, the client may use the identifier for another message.
+    this.#acknowledgeDurably(
       ACKNOWLEDGEMENT.PUBCOMP,
       packetId,
       known ? REASON.SUCCESS : REASON.PACKET_IDENTIFIER_NOT_FOUND,
@@ -243,19 +351,45 @@ export class Session {
     this.#output.commit(length);
   }
 
-  /** The socket has taken what waited. */
+  #acknowledgeDurably(firstByte: number, packetId: number, reasonCode: number): void {
+    const { durable, version } = this;
+    if (durable === undefined) {
+      this.acknowledge(firstByte, packetId, reasonCode);
+      return;
+    }
+    const packet = Buffer.allocUnsafe(acknowledgementLength(reasonCode, version));
+    writeAcknowledgement(packet, 0, firstByte, packetId, reasonCode, version);
+    durable.hold(packet);
+  }
+
+  /** A packet that was held goes out. */
+  release(packet: Buffer): void {
+    if (packet.length > COPY_BYTES_MAX) this.#output.writeReference(packet);
+    else this.#output.write(packet);
+  }
+
+  /** The socket has taken what waited, or the disk what was held for it. */
   drained(): void {
     this.#isDropping = false;
-    if (this.lag !== undefined && this.hasRoom) this.lag.resume();
+    this.#roomMade();
   }
 
   #free(packetId: number): void {
     this.#inflight.delete(packetId);
+    this.durable?.freed(packetId);
+    this.#roomMade();
+  }
+
+  #roomMade(): void {
+    if (this.#waitingForRoom.length > 0 && (this.hasRoom || this.canTakeUp)) this.#wakeWaiting();
     if (this.lag !== undefined && this.hasRoom) this.lag.resume();
+  }
+
+  #wakeWaiting(): void {
+    for (const resolve of this.#waitingForRoom.splice(0)) resolve();
   }
 }
 
-/** A packet of so much remaining length, with its fixed header. */
-function packetLength(remainingLength: number): number {
-  return 1 + variableByteIntegerLength(remainingLength) + remainingLength;
+function placeOf({ source, sourceOffset }: Origin) {
+  return { topicId: source.topicId, partition: source.partition, offset: sourceOffset };
 }

@@ -35,24 +35,24 @@ export function publishRemainingLength(
 
 /**
  * Writes all but the payload.
+ * @param packetId 0 at QoS 0
  * @returns the position behind it.
  */
 export function writePublishHead(
   target: Buffer,
   start: number,
+  firstByte: number,
   remainingLength: number,
   parts: PublishParts,
   version: Version,
-  qos: QoS,
-  retain: boolean,
   packetId: number,
   identifiers: readonly number[],
 ): number {
-  target[start] = 0x30 | (qos << 1) | (retain ? 1 : 0);
+  target[start] = firstByte;
   let at = writeVariableByteInteger(target, start + 1, remainingLength);
   copyBytes(parts.topic, 0, parts.topic.length, target, at);
   at += parts.topic.length;
-  if (qos > 0) {
+  if (packetId > 0) {
     target[at++] = packetId >> 8;
     target[at++] = packetId & 0xff;
   }
@@ -81,4 +81,31 @@ function identifiersLength(identifiers: readonly number[]): number {
     length += 1 + variableByteIntegerLength(identifiers[index]!);
   }
   return length;
+}
+
+export const DUP = 0x08;
+
+export function firstByteOf(qos: QoS, retain: boolean): number {
+  return 0x30 | (qos << 1) | (retain ? 1 : 0);
+}
+
+/** A packet of so much remaining length, with its fixed header. */
+export function packetLength(remainingLength: number): number {
+  return 1 + variableByteIntegerLength(remainingLength) + remainingLength;
+}
+
+/** The whole packet in bytes of its own. */
+export function encodePublish(
+  firstByte: number,
+  parts: PublishParts,
+  remainingLength: number,
+  version: Version,
+  packetId: number,
+  identifiers: readonly number[],
+): Buffer {
+  const { payload, payloadStart, payloadEnd } = parts;
+  const packet = Buffer.allocUnsafe(packetLength(remainingLength));
+  const at = writePublishHead(packet, 0, firstByte, remainingLength, parts, version, packetId, identifiers);
+  copyBytes(payload, payloadStart, payloadEnd, packet, at);
+  return packet;
 }

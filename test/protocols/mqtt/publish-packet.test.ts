@@ -12,7 +12,11 @@ import {
   variableByteIntegerLength,
   writeVariableByteInteger,
 } from '../../../protocols/mqtt/packets/publish.ts';
-import { publishRemainingLength, writePublishHead } from '../../../protocols/mqtt/packets/publish-writer.ts';
+import {
+  firstByteOf,
+  publishRemainingLength,
+  writePublishHead,
+} from '../../../protocols/mqtt/packets/publish-writer.ts';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
@@ -175,7 +179,16 @@ describe('writing PUBLISH', () => {
         const ids = version === 5 ? identifiers : [];
         const length = publishRemainingLength(parts, version, qos, ids);
         const packet = Buffer.alloc(1 + variableByteIntegerLength(length) + length);
-        const at = writePublishHead(packet, 0, length, parts, version, qos, retain, packetId, ids);
+        const at = writePublishHead(
+          packet,
+          0,
+          firstByteOf(qos, retain),
+          length,
+          parts,
+          version,
+          qos === 0 ? 0 : packetId,
+          ids,
+        );
         packet.set(payload, at);
         expect(at + payload.length).toBe(packet.length);
         expect(parse(packet, version)).toMatchObject({
