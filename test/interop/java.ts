@@ -92,6 +92,3 @@ export const runJava = (
 
 export const startJava = (className: string, args: readonly string[], timeoutMs: number): Child =>
   new Child('java', clientArguments(className, args), { timeoutMs });
-
-/** Of the jars of clients/java, as Connect's worker wants to be told of them. */
-export const javaLibraries = clientJars.directory;

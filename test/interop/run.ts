@@ -3,6 +3,7 @@
 import { describeRunning } from '../helpers/child.ts';
 import { startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
 import type { InteropCase } from './case.ts';
+import { connectCases } from './connect.ts';
 import { goClients } from './go-clients.ts';
 import { groupCases } from './groups.ts';
 import { javaClients } from './java-clients.ts';
@@ -13,6 +14,8 @@ import { offsets } from './offsets.ts';
 import { missingPrograms } from './programs.ts';
 import { pythonClients } from './python-clients.ts';
 import { readmeTryIt } from './readme.ts';
+import { restarts } from './restarts.ts';
+import { streamsCases } from './streams.ts';
 import { topicTools } from './topic-tools.ts';
 
 /** The README first: its topics are as fresh to it as to whoever tries it. */
@@ -27,6 +30,9 @@ const cases: readonly InteropCase[] = [
   ...pythonClients,
   ...goClients,
   ...javaClients,
+  ...streamsCases,
+  ...connectCases,
+  ...restarts,
 ];
 
 const CASE_MS = 60_000;
