@@ -73,10 +73,10 @@ export function javaArguments(
   classPath: readonly string[],
   className: string,
   args: readonly string[],
+  // Compiling much costs more than it brings to a machine that lives for seconds.
+  tuning: readonly string[] = ['-XX:TieredStopAtLevel=1', '-Xshare:auto', '-Xmx512m'],
 ): string[] {
   const logging = '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn';
-  // Compiling much costs more than it brings to a machine that lives for seconds.
-  const tuning = ['-XX:TieredStopAtLevel=1', '-Xshare:auto', '-Xmx512m'];
   return [...tuning, logging, '-cp', classPath.join(delimiter), className, ...args];
 }
 

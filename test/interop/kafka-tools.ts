@@ -10,6 +10,8 @@ const jars: JarSet = {
   directory: process.env['POLYLOG_KAFKA_LIBS'] ?? join(cacheDirectory, 'kafka-tools'),
 };
 
+export const kafkaToolJars = jars.directory;
+
 /** Undefined when they can be used, else why not. */
 export const prepareKafkaTools = (): Promise<string | undefined> => prepareJars(jars);
 

@@ -1,13 +1,17 @@
 // Kafka load: Produce v7, Fetch v11 and single-record latency, one line of JSON as the result.
 //
-//   kafka-load --port N --topic T --mode produce|fetch|latency|once [--records N] [--size BYTES] [--batch RECORDS]
-//              [--connections N] [--in-flight N] [--acks -1|0|1] [--rate RECORDS_PER_SECOND] [--max-bytes N] [--pid BROKER]
+//   kafka-load --port N --topic T --mode produce|fetch|latency|once|paced|arrivals [--records N] [--seconds N]
+//              [--size BYTES] [--batch RECORDS] [--connections N] [--in-flight N] [--acks -1|0|1]
+//              [--rate RECORDS_PER_SECOND] [--max-bytes N] [--pid BROKER]
 //
 // produce   closed loop: each connection keeps --in-flight requests of --batch records of --size bytes going
 // fetch     each connection reads partition 0 from offset 0 until it has seen --records
 // once      one record at a time: the time from request to answer
-// latency   single records at --rate, and a long-polling consumer: the time from produce to arrival
+// latency   single records at --rate, and a long-polling consumer: the time from produce to arrival, record by record
+// paced     the producing half of latency; arrivals: the consuming half, of --records that anybody stamps so (the first
+//           eight bytes of the value are the sender's CLOCK_MONOTONIC in seconds, a double). It says `ready` first.
 //
+// --seconds ends produce and once early, so that a slow broker is measured for as long as a fast one.
 // Partition 0 of the topic is used; a topic that is missing is created by asking for its metadata.
 // Build: cc -O2 -o kafka-load kafka-load.c
 #define _GNU_SOURCE
@@ -17,7 +21,8 @@ enum { API_PRODUCE = 0, API_FETCH = 1, API_LIST_OFFSETS = 2, API_METADATA = 3 };
 
 static const char *topic = "bench", *mode = "produce";
 static long port = 9092, records = 100000, size = 100, batch = 100, connections = 1, in_flight = 5, acks = -1,
-            rate = 1000, max_bytes = 1 << 20, broker_pid = 0;
+            rate = 1000, max_bytes = 1 << 20, seconds_max = 100, broker_pid = 0;
+static double stop_at;
 
 typedef struct {
   Connection connection;
@@ -202,6 +207,7 @@ static void send_fetch(Client *client) {
 // --------------------------------------------------------------------------------------------- answers
 
 static long acknowledged, fetched, fetched_bytes;
+static bool is_stamped;
 
 // The whole answer at the start of the input, or NULL: not there yet.
 static const uint8_t *next_answer(Connection *connection, size_t from, size_t *length) {
@@ -217,9 +223,32 @@ static void read_produce_answer(const uint8_t *answer) {
   acknowledged += batch;
 }
 
-static const uint8_t *skip_varint(const uint8_t *at) {
-  while (*at & 128) at++;
-  return at + 1;
+static int64_t read_varint(const uint8_t **at) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 70; shift += 7) {
+    uint8_t byte = *(*at)++;
+    value |= (uint64_t)(byte & 127) << shift;
+    if (byte < 128) break;
+  }
+  return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
+}
+
+// Each record of a batch by itself: a broker may put many that came one by one into one.
+static void read_stamps(Client *client, const uint8_t *bytes) {
+  const uint8_t *record = bytes + 61;
+  double time = now_seconds(), sent_at;
+  for (uint32_t count = load_u32(bytes + 57); count > 0; count--) {
+    int64_t length = read_varint(&record);
+    const uint8_t *at = record + 1;  // attributes
+    record += length;
+    read_varint(&at);  // time
+    uint64_t offset = load_u64(bytes) + (uint64_t)read_varint(&at);
+    int64_t key_length = read_varint(&at);
+    if (key_length > 0) at += key_length;
+    if (read_varint(&at) < 8 || offset < client->offset) continue;
+    memcpy(&sent_at, at, sizeof sent_at);
+    latency_add(time - sent_at);
+  }
 }
 
 static void read_batch(Client *client, const uint8_t *bytes) {
@@ -228,14 +257,8 @@ static void read_batch(Client *client, const uint8_t *bytes) {
   if (next_offset <= client->offset) return;
   client->seen += (long)(next_offset - client->offset);
   fetched += (long)(next_offset - client->offset);
+  if (is_stamped) read_stamps(client, bytes);
   client->offset = next_offset;
-  if (strcmp(mode, "latency") != 0) return;
-  double sent_at;
-  const uint8_t *value = bytes + 61;
-  value = skip_varint(value) + 1;                               // length, attributes
-  value = skip_varint(skip_varint(skip_varint(skip_varint(value))));  // time and offset deltas, key, value length
-  memcpy(&sent_at, value, sizeof sent_at);
-  latency_add(now_seconds() - sent_at);
 }
 
 static void read_fetch_answer(Client *client, const uint8_t *answer, size_t length) {
@@ -354,9 +377,11 @@ static void open_clients(long count) {
 }
 
 static void send_more(void) {
+  bool is_over = now_seconds() >= stop_at;
+  if (is_over && sent < records) records = sent;
   for (long i = 0; i < client_count; i++) {
     Client *client = &clients[i];
-    while (client->outstanding < in_flight && sent < records && connection_pending(&client->connection) < 4 << 20) {
+    while (client->outstanding < in_flight && sent < records && !is_over && connection_pending(&client->connection) < 4 << 20) {
       send_produce(client);
       sent += batch;
       if (acks != 0) continue;
@@ -406,31 +431,32 @@ static long run_fetch(void) {
 
 static long run_once(void) {
   Client *client = &clients[0];
-  for (long i = 0; i < records; i++) {
-    double sent_at = now_seconds();
+  long done = 0;
+  for (double sent_at = now_seconds(); done < records && sent_at < stop_at; done++) {
     send_produce(client);
     connection_flush(&client->connection, client);
     while (client->outstanding > 0) poll_clients(1000);
-    latency_add(now_seconds() - sent_at);
+    double time = now_seconds();
+    latency_add(time - sent_at);
+    sent_at = time;
   }
-  return records;
+  return done;
 }
 
-static long run_latency(void) {
-  Client *producer = &clients[0], *consumer = &clients[1];
+// Either may be NULL: the other half is elsewhere.
+static long run_paced(Client *producer, Client *consumer) {
   double next_at = now_seconds();
-  send_fetch(consumer);
-  while (fetched < records) {
+  while (consumer != NULL ? fetched < records : acknowledged < records) {
     bool due = false;
-    for (; sent < records && next_at <= now_seconds(); sent++, next_at += 1.0 / (double)rate, due = true) {
+    if (consumer != NULL && consumer->outstanding == 0) send_fetch(consumer);
+    for (; producer != NULL && sent < records && next_at <= now_seconds(); sent++, next_at += 1.0 / (double)rate, due = true) {
       stamp_produce();
       send_produce(producer);
     }
     if (due) connection_flush(&producer->connection, producer);
     poll_clients(1);
-    if (consumer->outstanding == 0) send_fetch(consumer);
   }
-  return fetched;
+  return records;
 }
 
 int main(int count, char **arguments) {
@@ -439,29 +465,37 @@ int main(int count, char **arguments) {
       {"--records", &records, NULL},     {"--size", &size, NULL},       {"--batch", &batch, NULL},
       {"--connections", &connections, NULL}, {"--in-flight", &in_flight, NULL}, {"--acks", &acks, NULL},
       {"--rate", &rate, NULL},           {"--max-bytes", &max_bytes, NULL}, {"--pid", &broker_pid, NULL},
+      {"--seconds", &seconds_max, NULL},
       {NULL, NULL, NULL},
   };
   read_options(count, arguments, options);
   bool produces = strcmp(mode, "produce") == 0, fetches = strcmp(mode, "fetch") == 0;
   bool once = strcmp(mode, "once") == 0, latency = strcmp(mode, "latency") == 0;
-  if (!produces && !fetches && !once && !latency) fail("unknown mode %s", mode);
+  bool paced = strcmp(mode, "paced") == 0, arrivals = strcmp(mode, "arrivals") == 0;
+  if (!produces && !fetches && !once && !latency && !paced && !arrivals) fail("unknown mode %s", mode);
   if (records < 1 || size < 0 || size > 8 << 20 || batch < 1 || batch > 1 << 20 || connections < 1 || in_flight < 1)
     fail("an option is out of range");
-  if (latency && size < 8) fail("latency needs records of 8 bytes or more");
-  if (latency || once) batch = 1;
-  if (latency) connections = 2;
-  if (once) connections = 1;
+  is_stamped = latency || arrivals;
+  if ((latency || paced) && size < 8) fail("latency needs records of 8 bytes or more");
+  if (latency || paced || once) batch = 1;
+  if (!produces && !fetches) connections = latency ? 2 : 1;
 
   alarm((unsigned)DEADLINE_SECONDS);
   crc_prepare();
   encode_produce();
   open_clients(connections);
   await_topic(&clients[0]);
-  for (long i = 0; i < client_count; i++) clients[i].consumes = fetches || (latency && i == 1);
-  if (latency) clients[1].offset = (uint64_t)log_end(&clients[1]);
+  for (long i = 0; i < client_count; i++) clients[i].consumes = fetches || arrivals || (latency && i == 1);
+  Client *last = &clients[client_count - 1];
+  if (is_stamped) last->offset = (uint64_t)log_end(last);
+  if (arrivals) printf("ready\n"), fflush(stdout);
 
   Costs start = costs_now((int)broker_pid);
-  long done = produces ? run_produce() : fetches ? run_fetch() : once ? run_once() : run_latency();
+  stop_at = start.wall + (double)seconds_max;
+  long done = produces  ? run_produce()
+              : fetches ? run_fetch()
+              : once    ? run_once()
+                        : run_paced(arrivals ? NULL : clients, is_stamped ? last : NULL);
   Costs end = costs_now((int)broker_pid);
   double seconds = end.wall - start.wall;
   double bytes = fetches ? (double)fetched_bytes : (double)done * (double)size;
@@ -470,7 +504,7 @@ int main(int count, char **arguments) {
   printf("\"records\":%ld,\"recordsPerSecond\":%.0f,\"megabytesPerSecond\":%.1f,", done, (double)done / seconds,
          bytes / seconds / 1e6);
   print_costs(start, end, (int)broker_pid);
-  if (once || latency) printf(","), print_latencies();
+  if (latency_count > 0) printf(","), print_latencies();
   printf("}\n");
   return 0;
 }

@@ -1,0 +1,118 @@
+// What `npm run bench -- kafka` measures: the loads and the bars against Apache Kafka, durable on every batch as the
+// hub is (`kafka`), and with its own defaults, which leave what is acknowledged in the page cache (`kafka-page-cache`).
+import type { Bar, Load, Scenario } from './scenario.ts';
+
+/** A record of 100 bytes in a v2 batch, and the batch around it. */
+const RECORD_BYTES = 107;
+const BATCH_BYTES = 61;
+
+interface Shape {
+  readonly size: number;
+  readonly batch: number;
+  readonly connections: number;
+}
+
+const produce = ({ size, batch, connections }: Shape): Load => ({
+  generator: 'kafka-load',
+  args: [
+    ...['--mode', 'produce', '--size', `${size}`, '--batch', `${batch}`],
+    ...['--connections', `${connections}`, '--in-flight', '5'],
+  ],
+});
+
+const fetch = (size: number, batch: number): Load => ({
+  generator: 'kafka-load',
+  args: ['--mode', 'fetch', '--size', `${size}`, '--batch', `${batch}`],
+});
+
+const FILL: Load = produce({ size: 100, batch: 100, connections: 1 });
+
+const faster = (against: string, atLeast: number): Bar => ({ against, metric: 'recordsPerSecond', atLeast });
+
+export const kafkaScenarios: readonly Scenario[] = [
+  {
+    name: 'produce 100 B × 100, 1 connection × 5 in flight',
+    load: produce({ size: 100, batch: 100, connections: 1 }),
+    records: 1_000_000,
+    metric: 'recordsPerSecond',
+    bars: [faster('kafka', 3)],
+    baseline: { groupBytes: 5 * (BATCH_BYTES + 100 * RECORD_BYTES), groupRecords: 500 },
+  },
+  {
+    name: 'produce 100 B × 100, 4 connections × 5 in flight',
+    load: produce({ size: 100, batch: 100, connections: 4 }),
+    records: 2_000_000,
+    metric: 'recordsPerSecond',
+    bars: [
+      faster('kafka', 4),
+      faster('kafka-page-cache', 0.9),
+      { against: 'kafka-page-cache', metric: 'brokerResidentMiB', atMost: 0.25 },
+    ],
+    baseline: { groupBytes: 20 * (BATCH_BYTES + 100 * RECORD_BYTES), groupRecords: 2000 },
+  },
+  {
+    name: 'produce 1,000 B × 16, 4 connections × 5 in flight',
+    load: produce({ size: 1000, batch: 16, connections: 4 }),
+    records: 400_000,
+    metric: 'recordsPerSecond',
+    bars: [faster('kafka', 4), faster('kafka-page-cache', 0.9)],
+    baseline: { groupBytes: 20 * (BATCH_BYTES + 16 * 1008), groupRecords: 320 },
+  },
+  {
+    name: 'produce 100 B × 1, 16 connections × 5 in flight',
+    load: produce({ size: 100, batch: 1, connections: 16 }),
+    records: 150_000,
+    metric: 'recordsPerSecond',
+    bars: [faster('kafka', 10), faster('kafka-page-cache', 0.7)],
+    baseline: { groupBytes: 80 * (BATCH_BYTES + RECORD_BYTES), groupRecords: 80 },
+  },
+  {
+    name: 'produce 100 B, one at a time',
+    load: { generator: 'kafka-load', args: ['--mode', 'once', '--size', '100'] },
+    records: 10_000,
+    metric: 'recordsPerSecond',
+    bars: [faster('kafka', 0.9)],
+    baseline: { groupBytes: BATCH_BYTES + RECORD_BYTES, groupRecords: 1 },
+  },
+  {
+    name: 'latency from produce to consumer, 1,000 records a second one by one',
+    load: { generator: 'kafka-load', args: ['--mode', 'latency', '--size', '100', '--rate', '1000'] },
+    records: 5_000,
+    metric: 'p99Ms',
+    bars: [
+      { against: 'kafka', metric: 'p99Ms', atMost: 0.7 },
+      { against: 'kafka-page-cache', metric: 'p99Ms', atMost: 1 },
+    ],
+  },
+  {
+    name: 'fetch 100 B × 100, 1 connection',
+    prepare: FILL,
+    load: fetch(100, 100),
+    records: 1_000_000,
+    metric: 'recordsPerSecond',
+    bars: [faster('kafka-page-cache', 0.15)],
+  },
+  {
+    name: 'fetch 100 B × 1, 1 connection',
+    prepare: produce({ size: 100, batch: 1, connections: 16 }),
+    load: fetch(100, 1),
+    records: 100_000,
+    metric: 'recordsPerSecond',
+    bars: [],
+  },
+  {
+    name: "Apache's producer-perf, 100 B",
+    load: { generator: 'producer-perf', args: ['--record-size', '100'] },
+    records: 1_000_000,
+    metric: 'recordsPerSecond',
+    bars: [],
+  },
+  {
+    name: "Apache's consumer-perf, 100 B × 100",
+    prepare: FILL,
+    load: { generator: 'consumer-perf', args: [] },
+    records: 2_000_000,
+    metric: 'recordsPerSecond',
+    bars: [faster('kafka-page-cache', 0.8)],
+  },
+];
