@@ -1,20 +1,9 @@
 // A log as its compaction sees it.
-import type { BackgroundWork } from './background-work.ts';
-import type { IndexCompletion } from './index-completion.ts';
+import type { LogBody } from './log-body.ts';
 import type { LogConfig } from './log-config.ts';
-import type { Segment, SegmentList } from './segment.ts';
-import type { PartitionTail } from './tail-cache.ts';
+import type { Segment } from './segment.ts';
 
-export interface CompactedLog {
-  /** For messages. */
-  readonly name: string;
-  readonly directory: string;
-  /** Of this opening. */
-  readonly leaderEpoch: number;
-  readonly segments: SegmentList;
-  readonly tail: PartitionTail;
-  readonly completion: IndexCompletion;
-  readonly background: BackgroundWork;
+export interface CompactedLog extends LogBody {
   config(): LogConfig;
   /** Whether it is open and whole: nothing is written for the sake of one that is not. */
   isWritable(): boolean;

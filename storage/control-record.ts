@@ -6,12 +6,11 @@
 //
 // So every control batch tells by itself which records it is about, and which transactions were over by then: all that
 // began below its last stable offset.
-import type { BatchWriter } from './batch-writer.ts';
 import { BATCH_FRAME_BYTES, BATCH_RECORD_COUNT_AT, readInt64, viewOf, writeInt64 } from './frame.ts';
 
 const FIRST_OFFSET_AT = 4;
 const STABLE_OFFSET_AT = FIRST_OFFSET_AT + 8;
-export const CONTROL_VALUE_BYTES = STABLE_OFFSET_AT + 8;
+const CONTROL_VALUE_BYTES = STABLE_OFFSET_AT + 8;
 
 export interface ControlRecord {
   readonly coordinatorEpoch: number;
@@ -21,19 +20,14 @@ export interface ControlRecord {
   readonly stableOffset: number;
 }
 
-export function writeControlRecord(writer: BatchWriter, timestampMs: number, record: ControlRecord): void {
+/** The value as it is stored. */
+export function controlValue(record: ControlRecord): Buffer {
   const value = Buffer.alloc(CONTROL_VALUE_BYTES);
   const view = viewOf(value);
   view.setInt32(0, record.coordinatorEpoch);
   writeInt64(view, FIRST_OFFSET_AT, record.firstOffset);
   writeInt64(view, STABLE_OFFSET_AT, record.stableOffset);
-  writer.startRecord(timestampMs, value, -1, -1, 0);
-  writer.endRecord(value, 0, value.length, null);
-}
-
-/** Of a value as it is stored; undefined when it is none. */
-export function controlRecordIn(value: Buffer): ControlRecord | undefined {
-  return value.length === CONTROL_VALUE_BYTES ? recordAt(viewOf(value), 0) : undefined;
+  return value;
 }
 
 /**

@@ -1,7 +1,9 @@
 // Checks one segment file by itself: every checksum, every frame, every number of a batch frame against the records,
 // and the order of offsets. Which holes are explained, and whether the end is torn, depends on what lies beside it.
+import { type ControlRecord, controlRecordOf } from './control-record.ts';
 import type { FileSystem } from './file-system.ts';
 import {
+  ATTRIBUTE_ABORTS,
   ATTRIBUTE_CONTROL,
   ATTRIBUTE_LOG_APPEND_TIME,
   ATTRIBUTE_TRANSACTIONAL,
@@ -49,6 +51,9 @@ export interface CheckedBatch {
   readonly producerId: number;
   readonly producerEpoch: number;
   readonly baseSequence: number;
+  readonly aborts: boolean;
+  /** Of a control batch that says how a transaction ended. */
+  readonly control: ControlRecord | undefined;
   /** Of the batches before it in the segment; undefined for the first. */
   readonly maxTimestampBeforeMs: number | undefined;
 }
@@ -74,7 +79,8 @@ export interface SegmentFindings {
   readonly hasThinnedBatches: boolean;
 }
 
-const KNOWN_ATTRIBUTES = ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL | ATTRIBUTE_LOG_APPEND_TIME;
+const KNOWN_ATTRIBUTES =
+  ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL | ATTRIBUTE_LOG_APPEND_TIME | ATTRIBUTE_ABORTS;
 
 /** Throws errors of the file system. */
 export function checkSegment(
@@ -163,7 +169,10 @@ class SegmentCheck {
     const place: Place = { path: this.#segment.path, position, offset: base };
     const last = batchLastOffsetAt(view, at);
     this.#checkPlace(base, place);
-    this.#checkFrame(view, at, place);
+    const attributes = view.getUint16(at + BATCH_ATTRIBUTES_AT);
+    const isControl = (attributes & ATTRIBUTE_CONTROL) !== 0;
+    const control = isControl ? controlRecordOf(view, at, byteLength) : undefined;
+    this.#checkFrame(view, at, control, place);
     this.#checkRecords(batch, place);
     this.#surroundings.onBatch({
       baseOffset: base,
@@ -173,6 +182,8 @@ class SegmentCheck {
       producerId: readInt64(view, at + BATCH_PRODUCER_ID_AT),
       producerEpoch: view.getInt16(at + BATCH_PRODUCER_EPOCH_AT),
       baseSequence: view.getInt32(at + BATCH_BASE_SEQUENCE_AT),
+      aborts: (attributes & ATTRIBUTE_ABORTS) !== 0,
+      control,
       maxTimestampBeforeMs: this.#maxTimestampMs,
     });
     this.#firstTimestampMs ??= readInt64(view, at + BATCH_FIRST_TIMESTAMP_AT);
@@ -195,7 +206,7 @@ class SegmentCheck {
     }
   }
 
-  #checkFrame(view: DataView, at: number, place: Place): void {
+  #checkFrame(view: DataView, at: number, control: ControlRecord | undefined, place: Place): void {
     const wrong = (message: string): void => this.#findings.error('batch', place, message);
     const problem = batchFrameProblem(view, at);
     if (problem !== undefined) this.#findings.error('frame', place, problem);
@@ -206,6 +217,7 @@ class SegmentCheck {
     }
     const attributes = view.getUint16(at + BATCH_ATTRIBUTES_AT);
     if ((attributes & ~KNOWN_ATTRIBUTES) !== 0) wrong(`the attributes are ${attributes}`);
+    this.#checkControl(attributes, control, place);
     const producerId = readInt64(view, at + BATCH_PRODUCER_ID_AT);
     const producerEpoch = view.getInt16(at + BATCH_PRODUCER_EPOCH_AT);
     const baseSequence = view.getInt32(at + BATCH_BASE_SEQUENCE_AT);
@@ -214,6 +226,21 @@ class SegmentCheck {
     if (!isNobody && !isSomebody) {
       wrong(`the producer is ${producerId}, epoch ${producerEpoch}, at sequence ${baseSequence}`);
     }
+  }
+
+  #checkControl(attributes: number, control: ControlRecord | undefined, place: Place): void {
+    const wrong = (message: string): void => this.#findings.error('batch', place, message);
+    const aborts = (attributes & ATTRIBUTE_ABORTS) !== 0;
+    if (control === undefined) {
+      // One that aborts nothing may be of the time before transactions had an end, when any value was taken.
+      if (aborts) wrong('the batch aborts a transaction, and does not say which');
+      return;
+    }
+    const { firstOffset, stableOffset } = control;
+    const offset = place.offset ?? 0;
+    if (firstOffset < -1 || firstOffset >= offset)
+      wrong(`it ends a transaction that began at ${firstOffset}`);
+    if (stableOffset < 0 || stableOffset > offset + 1) wrong(`the last stable offset is ${stableOffset}`);
   }
 
   #checkRecords(batch: InspectedBatch, place: Place): void {

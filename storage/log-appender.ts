@@ -6,7 +6,7 @@
 import { type BatchOptions, BatchWriter, NO_OPTIONS } from './batch-writer.ts';
 import { type Append, type CommitGroup, GroupedAppend, RepeatedAppend } from './commit-group.ts';
 import type { Committer } from './committer.ts';
-import { writeControlRecord } from './control-record.ts';
+import { controlValue } from './control-record.ts';
 import { assert } from './errors.ts';
 import { ATTRIBUTE_ABORTS, ATTRIBUTE_CONTROL } from './frame.ts';
 import {
@@ -151,11 +151,15 @@ export class LogAppender {
     const producers = this.#producersMade;
     const firstOffset = producers.judgeEnd(producerId, producerEpoch);
     const stableOffset = producers.firstOpenBeside(producerId) ?? this.#logEndOffset + 1;
-    const record = { coordinatorEpoch, firstOffset, stableOffset };
+    const value = controlValue({ coordinatorEpoch, firstOffset, stableOffset });
     const options = { producerId, producerEpoch, transactional: true };
     const attributes = ATTRIBUTE_CONTROL | (aborts ? ATTRIBUTE_ABORTS : 0);
     const nowMs = this.#parts.clock.now();
-    const append = this.#append(options, (writer) => writeControlRecord(writer, nowMs, record), attributes);
+    const fill = (writer: BatchWriter): void => {
+      writer.startRecord(nowMs, value, -1, -1, 0);
+      writer.endRecord(value, 0, value.length, null);
+    };
+    const append = this.#append(options, fill, attributes);
     this.#noteProducer(options, { isControl: true, coordinatorEpoch });
     return append;
   }

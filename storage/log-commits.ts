@@ -1,25 +1,16 @@
 // What a commit does to its log: makes files, moves the flushed offset, has index entries and checkpoints stored.
-import type { BackgroundWork } from './background-work.ts';
 import type { CommitHost } from './committer.ts';
 import type { StorageError } from './errors.ts';
 import type { Flushed } from './flush-dial.ts';
-import type { IndexCompletion } from './index-completion.ts';
 import type { LogAppender } from './log-appender.ts';
+import type { LogBody } from './log-body.ts';
 import type { LogFiles } from './log-files.ts';
 import type { RecoveryCheckpoint } from './manifest.ts';
-import type { OffsetIndex } from './offset-index.ts';
-import type { Segment, SegmentList } from './segment.ts';
+import type { Segment } from './segment.ts';
 import type { StoreParts } from './store-parts.ts';
-import type { DirtyRange, PartitionTail } from './tail-cache.ts';
+import type { DirtyRange } from './tail-cache.ts';
 
-export interface CommittedLog {
-  readonly name: string;
-  readonly directory: string;
-  readonly segments: SegmentList;
-  readonly tail: PartitionTail;
-  readonly index: OffsetIndex;
-  readonly completion: IndexCompletion;
-  readonly background: BackgroundWork;
+export interface CommittedLog extends LogBody {
   /** Made later than this. */
   appender(): LogAppender;
   smallFiles(): LogFiles;

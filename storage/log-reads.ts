@@ -1,22 +1,14 @@
 // The reading end of a log as a whole, made for its first reader: most logs have none at most times, and what is not
 // there takes no memory.
-import type { BackgroundWork } from './background-work.ts';
 import type { RecordRange } from './batch-cursor.ts';
 import type { StorageError } from './errors.ts';
-import type { IndexCompletion } from './index-completion.ts';
+import type { LogBody } from './log-body.ts';
 import { LogReader } from './log-reader.ts';
-import type { OffsetIndex } from './offset-index.ts';
-import type { Segment, SegmentList } from './segment.ts';
+import type { Segment } from './segment.ts';
 import type { StoreParts } from './store-parts.ts';
-import type { PartitionTail } from './tail-cache.ts';
 import { TimeLookup } from './time-lookup.ts';
 
-export interface ReadLog {
-  readonly segments: SegmentList;
-  readonly tail: PartitionTail;
-  readonly index: OffsetIndex;
-  readonly completion: IndexCompletion;
-  readonly background: BackgroundWork;
+export interface ReadLog extends LogBody {
   logStartOffset(): number;
   foundCorrupt(error: StorageError, segment: Segment): void;
   read(offset: number, maxBytes: number, upTo: number): Promise<RecordRange>;

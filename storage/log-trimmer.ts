@@ -4,12 +4,11 @@
 // log without any file takes its end from there.
 //
 // Only closed segments go: neither the one that appends go to, nor one that the committer still writes to.
-import type { BackgroundWork } from './background-work.ts';
 import type { Clock, Log } from './environment.ts';
 import { errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
 import type { FileSystem } from './file-system.ts';
-import type { IndexCompletion } from './index-completion.ts';
 import type { LogAppender } from './log-appender.ts';
+import type { LogBody } from './log-body.ts';
 import type { LogConfig } from './log-config.ts';
 import type { LogFiles } from './log-files.ts';
 import type { OpenFiles } from './open-files.ts';
@@ -21,19 +20,12 @@ import {
   momentOf,
   surplusCount,
 } from './retention.ts';
-import type { Segment, SegmentList } from './segment.ts';
+import type { Segment } from './segment.ts';
 import type { SegmentTimes } from './segment-index.ts';
-import type { PartitionTail } from './tail-cache.ts';
 
-export interface TrimmedLog {
-  readonly name: string;
-  readonly directory: string;
-  readonly segments: SegmentList;
-  readonly tail: PartitionTail;
+export interface TrimmedLog extends LogBody {
   readonly appender: LogAppender;
-  readonly completion: IndexCompletion;
   readonly smallFiles: LogFiles;
-  readonly background: BackgroundWork;
   /** Readers see what is below it, and all below the other is on disk. Both bound what may go. */
   highWatermark(): number;
   flushedOffset(): number;

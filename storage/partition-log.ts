@@ -11,6 +11,7 @@ import { assert, StorageError, storageErrorOf } from './errors.ts';
 import { IndexCompletion } from './index-completion.ts';
 import { type EpochEnd, endOfEpoch } from './leader-epochs.ts';
 import { LogAppender, type TransactionEnd } from './log-appender.ts';
+import type { LogBody } from './log-body.ts';
 import { type CommittedLog, LogCommits } from './log-commits.ts';
 import { type LogConfig, withinBounds } from './log-config.ts';
 import { LogFiles } from './log-files.ts';
@@ -54,18 +55,14 @@ export class PartitionLog {
   onFailed: (() => void) | undefined = undefined;
 
   readonly #parts: StoreParts;
-  readonly #directory: string;
+  readonly #body: LogBody;
   readonly #state: LogState;
   readonly #segments: SegmentList;
-  readonly #tail: PartitionTail;
   /** Made for the first reader. */
   #readsMade: LogReads | undefined;
-  readonly #index: OffsetIndex;
-  readonly #completion: IndexCompletion;
   readonly #commits: LogCommits;
   readonly #committer: Committer;
   readonly #appender: LogAppender;
-  readonly #background: BackgroundWork;
   readonly #files: LogFiles;
   readonly #trimmer: LogTrimmer;
   /** Made for the first compaction. */
@@ -79,29 +76,36 @@ export class PartitionLog {
     this.partition = options.partition;
     this.leaderEpoch = options.leaderEpoch;
     this.#parts = parts;
-    this.#directory = options.directory;
     this.name = `${options.topic}-${options.partition}`;
     this.#state = new LogState(parts, this.name, options, recovered.corrupt);
     this.#segments = new SegmentList(recovered.segments);
     this.#highWatermark = recovered.logEndOffset;
-    this.#background = new BackgroundWork(this.name, parts.log);
-    this.#tail = new PartitionTail(parts.cache, (chunk) => this.#appender.forget(chunk));
-    this.#index = new OffsetIndex(parts.index, options.logId, parts.indexCache);
-    this.#completion = new IndexCompletion(parts, this.#index);
+    const tail = new PartitionTail(parts.cache, (chunk) => this.#appender.forget(chunk));
+    const index = new OffsetIndex(parts.index, options.logId, parts.indexCache);
+    this.#body = {
+      name: this.name,
+      directory: options.directory,
+      leaderEpoch: options.leaderEpoch,
+      segments: this.#segments,
+      tail,
+      index,
+      completion: new IndexCompletion(parts, index),
+      background: new BackgroundWork(this.name, parts.log),
+    };
     this.#commits = new LogCommits(parts, this.#committedLog(), recovered.logEndOffset);
     this.#committer = new Committer(this.#commits, parts, this.name, options.config);
     this.#appender = new LogAppender(parts, {
       directory: options.directory,
       leaderEpoch: options.leaderEpoch,
       segments: this.#segments,
-      tail: this.#tail,
+      tail,
       committer: this.#committer,
       logEndOffset: recovered.logEndOffset,
       config: withinBounds(options.config),
       name: this.name,
       producers: recovered.producers,
     });
-    this.#files = new LogFiles(parts, options.directory, this.#background, recovered, {
+    this.#files = new LogFiles(parts, options.directory, this.#body.background, recovered, {
       manifest: () => this.#manifest,
       producers: () => this.#appender.producerImage,
     });
@@ -300,13 +304,7 @@ export class PartitionLog {
   /** The log as its compaction sees it. */
   get compacted(): CompactedLog {
     this.#compacted ??= {
-      name: this.name,
-      directory: this.#directory,
-      leaderEpoch: this.leaderEpoch,
-      segments: this.#segments,
-      tail: this.#tail,
-      completion: this.#completion,
-      background: this.#background,
+      ...this.#body,
       config: () => this.config,
       isWritable: () => this.#state.isWritable,
       stableOffset: () => Math.min(this.#highWatermark, this.flushedOffset, this.firstUnstableOffset),
@@ -320,11 +318,7 @@ export class PartitionLog {
 
   get #reads(): LogReads {
     this.#readsMade ??= new LogReads(this.#parts, {
-      segments: this.#segments,
-      tail: this.#tail,
-      index: this.#index,
-      completion: this.#completion,
-      background: this.#background,
+      ...this.#body,
       logStartOffset: () => this.logStartOffset,
       foundCorrupt: (error, segment) => this.#state.foundCorrupt(error, segment, this.onFailed),
       read: (offset, maxBytes, upTo) => this.read(offset, maxBytes, upTo),
@@ -334,13 +328,7 @@ export class PartitionLog {
 
   #committedLog(): CommittedLog {
     return {
-      name: this.name,
-      directory: this.#directory,
-      segments: this.#segments,
-      tail: this.#tail,
-      index: this.#index,
-      completion: this.#completion,
-      background: this.#background,
+      ...this.#body,
       appender: () => this.#appender,
       smallFiles: () => this.#files,
       committed: (offset) => this.onCommitted?.(offset),
@@ -354,14 +342,9 @@ export class PartitionLog {
 
   #trimmedLog(): TrimmedLog {
     return {
-      name: this.name,
-      directory: this.#directory,
-      segments: this.#segments,
-      tail: this.#tail,
+      ...this.#body,
       appender: this.#appender,
-      completion: this.#completion,
       smallFiles: this.#files,
-      background: this.#background,
       highWatermark: () => this.#highWatermark,
       flushedOffset: () => this.flushedOffset,
       isWritable: () => this.#state.isTrimmable,
@@ -396,19 +379,21 @@ export class PartitionLog {
 
   async #closeFiles(): Promise<void> {
     const { active } = this.#appender;
-    if (active !== undefined) this.#background.add('indexing', this.#completion.closeSegment(active));
-    await this.#completion.settled();
+    const { background, completion } = this.#body;
+    if (active !== undefined) background.add('indexing', completion.closeSegment(active));
+    await completion.settled();
     const { newest } = this.#segments;
     await this.#files.close(newest && this.#commits.checkpointOf(newest));
   }
 
   async #release(): Promise<void> {
+    const { background, completion, tail } = this.#body;
     await this.#readsMade?.byOffset.close();
-    await this.#completion.settled();
-    await this.#background.settled();
+    await completion.settled();
+    await background.settled();
     this.#committer.close();
     this.#appender.producers?.release();
-    this.#tail.release();
+    tail.release();
     for (const segment of this.#segments) this.#parts.files.drop(segment.path);
   }
 }

@@ -28,7 +28,7 @@ type BytesForm = 'text' | 'hex' | 'base64' | 'none';
 /** Lines are handed on in pieces of about this size. */
 const PIECE_CHARACTERS = 64 * 1024;
 
-const ATTRIBUTES = ['transactional', 'control', 'append-time'] as const;
+const ATTRIBUTES = ['transactional', 'control', 'append-time', 'aborts'] as const;
 
 export function dump(place: LogPlace, options: DumpOptions, surroundings: Surroundings): Promise<number> {
   return withLogPlace(place, surroundings, async (target) => {

@@ -27,7 +27,7 @@ async function dumped(place: string): Promise<ReadonlyMap<string, Line[]>> {
   const args = [program, 'log', 'dump', place, '--key', 'hex', '--value', 'hex'];
   const records = new Map<string, Line[]>();
   let batch: unknown[] = [];
-  const names = ['transactional', 'control', 'append-time'];
+  const names = ['transactional', 'control', 'append-time', 'aborts'];
   for (const line of linesOf(await run(process.execPath, args))) {
     if (line['frame'] === 'batch') {
       const set = line['attributes'] as string[]; // what dump prints as a list of names

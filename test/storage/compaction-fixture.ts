@@ -34,6 +34,8 @@ export class CompactedDisk {
   readonly index: MemoryIndex;
   readonly #options: Partial<LogStoreOptions>;
   #epoch: number;
+  /** How transactions ended, by the offsets of their control batches. */
+  readonly #outcomes = new Map<number, string>();
   /** What the store works on now. */
   process!: FileSystem;
   fixture!: StoreFixture;
@@ -80,7 +82,9 @@ export class CompactedDisk {
 
   async endTransaction(producerId: number, outcome: 'commit' | 'abort', producerEpoch = 0): Promise<void> {
     const end = { producerId, producerEpoch, aborts: outcome === 'abort', coordinatorEpoch: 0 };
-    await this.log.endTransaction(end).flushed;
+    const { baseOffset, flushed } = this.log.endTransaction(end);
+    this.#outcomes.set(baseOffset, outcome);
+    await flushed;
   }
 
   /** Resolves when the small files are written that nobody waits for. */
@@ -95,7 +99,9 @@ export class CompactedDisk {
   /** Records as `offset:key=value`, joined. */
   async left(fromOffset = this.log.logStartOffset): Promise<string> {
     const records = await readAll(this.log, fromOffset);
-    return records.map((each) => `${each.offset}:${textOf(each)}`).join(' ');
+    return records
+      .map((each) => `${each.offset}:${this.#outcomes.get(each.offset) ?? textOf(each)}`)
+      .join(' ');
   }
 
   /** Batches of all segments as `base-last×records`. */
