@@ -8,8 +8,10 @@ import type { Output } from './output.ts';
 import type { WillPacket } from './packets/connect.ts';
 import type { PublishFlow, UnstoredBytes } from './publish-flow.ts';
 import type { RecordReader } from './record-reader.ts';
+import type { RetainedMessages } from './retained/retained-messages.ts';
 import type { OwnRoutes, Route, Routes } from './routes.ts';
 import type { Session } from './session.ts';
+import type { Sessions } from './sessions/sessions.ts';
 
 export interface Context {
   readonly hub: Hub;
@@ -18,11 +20,13 @@ export interface Context {
   readonly routes: Routes;
   readonly mappings: Mappings;
   readonly dispatchers: Dispatchers;
+  readonly retained: RetainedMessages;
   /** Of sessions that catch up; the dispatchers have their own. */
   readonly catchUpReader: RecordReader;
   readonly unstored: UnstoredBytes;
   /** Connected clients by client identifier. */
   readonly clients: Map<string, Client>;
+  readonly sessions: Sessions;
   /** Publishes a will behind the connection's back. */
   publishWill(session: Session, will: WillPacket): void;
 }
@@ -38,6 +42,8 @@ export interface Client {
   readonly receivedAtMs: number;
   /** Why the topic of the publish at hand could not be made; read once. */
   topicError: TopicError | undefined;
+  /** Whether CONNECT can still be answered. */
+  readonly isAwaitingConnect: boolean;
   /** CONNECT is accepted; its CONNACK is on its way. */
   accept(accepted: Accepted): void;
   /** CONNECT is refused with this last packet, if it gets any. */
@@ -46,6 +52,8 @@ export interface Client {
   leave(withWill: boolean): void;
   /** Another connection has taken the client identifier. */
   takeOver(): void;
+  /** The connection ends with an error of the server's. */
+  fail(error: unknown): void;
 }
 
 export interface Accepted {

@@ -5,6 +5,8 @@ export interface MqttCounters {
   /** Publishes taken from clients, and those that were refused or could not be stored. */
   publishesReceived: number;
   publishesRefused: number;
+  /** Records of other protocols that were to be retained, beyond a limit of retained messages. */
+  retainedRefused: number;
   /** PUBLISH packets sent, one per receiving client. */
   messagesDelivered: number;
   /** At QoS 0 to a client that does not read fast enough. */
@@ -15,6 +17,8 @@ export interface MqttCounters {
   droppedExpired: number;
   /** Records that retention removed before a slow client, or the dispatcher, got to them. */
   droppedRetention: number;
+  /** At QoS 0 while the client was away. */
+  droppedOffline: number;
   /** Records that could not be looked at: a fault of ours or of the disk. */
   droppedFault: number;
   connectionsAccepted: number;
@@ -25,11 +29,13 @@ export function newCounters(): MqttCounters {
   return {
     publishesReceived: 0,
     publishesRefused: 0,
+    retainedRefused: 0,
     messagesDelivered: 0,
     droppedSlow: 0,
     droppedTooLarge: 0,
     droppedExpired: 0,
     droppedRetention: 0,
+    droppedOffline: 0,
     droppedFault: 0,
     connectionsAccepted: 0,
     connectionsRefused: 0,

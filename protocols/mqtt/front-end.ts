@@ -17,14 +17,24 @@ import { UnstoredBytes } from './publish-flow.ts';
 import { isFailure } from './reason-codes.ts';
 import { RecordReader } from './record-reader.ts';
 import { RecordTopics } from './record-topic.ts';
+import { RetainedMessages } from './retained/retained-messages.ts';
 import { Routes } from './routes.ts';
 import type { Session, SessionSubscription } from './session.ts';
 import { SubscriptionTree } from './subscription-tree.ts';
+import type { WillTarget } from './will.ts';
 import { publishWill } from './will.ts';
 
 export interface MqttFrontEnd extends FrontEnd {
   /** Live: each number is read when it is looked at. */
   readonly counters: Readonly<MqttCounters>;
+  readonly retained: RetainedView;
+}
+
+/** Retained messages: how many, what they take in the log, and what their index takes in memory, about. */
+export interface RetainedView {
+  readonly count: number;
+  readonly byteLength: number;
+  readonly heldBytes: number;
 }
 
 export function createMqttFrontEnd(hub: Hub, options: Partial<MqttOptions> = {}): MqttFrontEnd {
@@ -42,7 +52,9 @@ class TcpFrontEnd implements MqttFrontEnd {
   readonly protocol = 'mqtt';
   readonly counters = newCounters();
   readonly #hub: Hub;
-  readonly #context: Context;
+  readonly #options: MqttOptions;
+  #opening: Promise<Context> | undefined;
+  #retained: RetainedMessages | undefined;
   readonly #buffers = new OutputBuffers();
   // After everything that this turn of the event loop has read and resolved: one write per client.
   readonly #flushQueue = new FlushQueue((flush) => setImmediate(flush));
@@ -51,10 +63,12 @@ class TcpFrontEnd implements MqttFrontEnd {
 
   constructor(hub: Hub, options: MqttOptions) {
     this.#hub = hub;
-    this.#context = this.#createContext(hub, options);
+    this.#options = options;
   }
 
   async listen(options: ListenerOptions): Promise<ListenerView> {
+    this.#opening ??= this.#openContext(this.#hub, this.#options);
+    const context = await this.#opening;
     const connections = new Set<Connection>();
     const server = createServer({ noDelay: true }, (socket) => {
       if (connections.size >= options.connectionsMax) {
@@ -66,7 +80,7 @@ class TcpFrontEnd implements MqttFrontEnd {
       const connection = new Connection({
         socket,
         listener: options.name,
-        context: this.#context,
+        context,
         buffers: this.#buffers,
         flushQueue: this.#flushQueue,
       });
@@ -82,6 +96,10 @@ class TcpFrontEnd implements MqttFrontEnd {
     return viewOf(listener);
   }
 
+  get retained(): RetainedView {
+    return this.#retained ?? NOTHING_RETAINED;
+  }
+
   listeners(): readonly ListenerView[] {
     return this.#listeners.map(viewOf);
   }
@@ -92,8 +110,11 @@ class TcpFrontEnd implements MqttFrontEnd {
 
   async close(): Promise<void> {
     await this.#stop((connection) => connection.destroy());
-    this.#context.dispatchers.close();
     this.#listeners.length = 0;
+    // Never opened, or not to be opened: then there is nothing to close.
+    const context = await this.#opening?.catch(() => undefined);
+    context?.dispatchers.close();
+    await context?.retained.close();
   }
 
   /** Resolves when all connections are gone and what they left behind is published. */
@@ -109,18 +130,23 @@ class TcpFrontEnd implements MqttFrontEnd {
     return this.#listeners.flatMap(({ connections }) => [...connections]);
   }
 
-  #createContext(hub: Hub, options: MqttOptions): Context {
+  /** Resolves when the state that outlives connections is there. */
+  async #openContext(hub: Hub, options: MqttOptions): Promise<Context> {
     const { counters } = this;
     const tree = new SubscriptionTree<SessionSubscription>();
     const mappings = new Mappings(options.mappings);
     const matches = new Matches<Session>(tree, mappings);
     const topics = new RecordTopics(matches, options.topicLevelsMax, mappings);
     const reader = () => new RecordReader({ cursor: hub.cursor(), clock: hub.clock, topics, counters });
+    const routes = new Routes(hub, options.topicLevelsMax, mappings);
+    const retained = await RetainedMessages.open({ hub, counters, topics, limits: options });
+    this.#retained = retained;
     return {
       hub,
       options,
       counters,
-      routes: new Routes(hub, options.topicLevelsMax, mappings),
+      routes,
+      retained,
       mappings,
       dispatchers: new Dispatchers({
         hub,
@@ -133,13 +159,13 @@ class TcpFrontEnd implements MqttFrontEnd {
       catchUpReader: reader(),
       unstored: new UnstoredBytes(options.unstoredBytesTotalMax),
       clients: new Map(),
-      publishWill: (session, will) => this.#publishWill(session, will),
+      publishWill: (session, will) => this.#publishWill({ hub, routes, retained }, session, will),
     };
   }
 
   /** Its connection is gone, so a stop has to wait for it here. */
-  #publishWill(session: Session, will: WillPacket): void {
-    const work = publishWill(this.#hub, this.#context.routes, session, will).then(
+  #publishWill(into: WillTarget, session: Session, will: WillPacket): void {
+    const work = publishWill(into, session, will).then(
       (reasonCode) => {
         if (isFailure(reasonCode)) this.#willLost(session, { reasonCode });
       },
@@ -154,6 +180,8 @@ class TcpFrontEnd implements MqttFrontEnd {
     this.#hub.log.warn('mqtt-will-refused', { clientId: session.clientId, ...why });
   }
 }
+
+const NOTHING_RETAINED: RetainedView = { count: 0, byteLength: 0, heldBytes: 0 };
 
 function bind(server: Server, { host, port }: ListenerOptions): Promise<number> {
   return new Promise((resolve, reject) => {

@@ -13,9 +13,22 @@ export interface MqttOptions {
   readonly receiveMaximum: number;
   /** QoS 1 and 2 messages on their way to one client at most, whatever larger number it allows. */
   readonly inflightMax: number;
+  /** A session outlives its connection no longer than this, whatever its client asks for; 0xffffffff = for ever. */
+  readonly sessionExpiryMaxSeconds: number;
+  /** Sessions that outlive their connections, of clients that are connected or not; 0 = any number. */
+  readonly sessionsMax: number;
+  /** Messages that wait for a client at most, and for how long: the oldest are skipped; 0 = no limit. */
+  readonly queueCountMax: number;
+  readonly queueAgeMaxMs: number;
   readonly subscriptionsMax: number;
   /** Memory that the subscriptions of all clients together may take, about. */
   readonly subscriptionBytesTotalMax: number;
+  /** Retained messages of all topics at most. */
+  readonly retainedCountMax: number;
+  /** Payload and properties of a retained message at most. */
+  readonly retainedSizeMax: number;
+  /** Memory that the index of retained messages may take, about. */
+  readonly retainedIndexBytesMax: number;
   /** Levels of a topic name or filter; also the bound of wildcards in a filter. */
   readonly topicLevelsMax: number;
   /** The packet before which nothing is known of the client: small, and soon. */
@@ -41,8 +54,15 @@ export const DEFAULT_OPTIONS: MqttOptions = {
   keepaliveMaxSeconds: 0,
   receiveMaximum: 1024,
   inflightMax: 1024,
+  sessionExpiryMaxSeconds: 0xffff_ffff,
+  sessionsMax: 0,
+  queueCountMax: 0,
+  queueAgeMaxMs: 0,
   subscriptionsMax: 10_000,
   subscriptionBytesTotalMax: 512 * 1024 * 1024,
+  retainedCountMax: 1_000_000,
+  retainedSizeMax: 1024 * 1024,
+  retainedIndexBytesMax: 1024 * 1024 * 1024,
   topicLevelsMax: 128,
   connectBytesMax: 64 * 1024,
   connectTimeoutMs: 10_000,

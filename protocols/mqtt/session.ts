@@ -21,7 +21,7 @@ import {
   writePublishHead,
 } from './packets/publish-writer.ts';
 import { isFailure, REASON } from './reason-codes.ts';
-import type { RetainedRequest } from './retained/retained-delivery.ts';
+import type { RetainedRequest } from './retained/retained-request.ts';
 import type { DurableSession } from './sessions/durable-session.ts';
 import type { Awaited, StoredExchange } from './sessions/session-records.ts';
 import type { Subscription } from './subscription-tree.ts';

@@ -5,13 +5,19 @@ import type { WillPacket } from './packets/connect.ts';
 import { isFailure, REASON, REFUSAL_REASON } from './reason-codes.ts';
 import { RecordFill } from './record-fill.ts';
 import { encodeAttributes } from './record-mapping.ts';
+import type { RetainedMessages } from './retained/retained-messages.ts';
 import type { Route, Routes } from './routes.ts';
 import type { Session } from './session.ts';
 
+export interface WillTarget {
+  readonly hub: Hub;
+  readonly routes: Routes;
+  readonly retained: RetainedMessages;
+}
+
 /** @returns why it was not stored, as a reason code; SUCCESS when it was. */
 export async function publishWill(
-  hub: Hub,
-  routes: Routes,
+  { hub, routes, retained }: WillTarget,
   session: Session,
   will: WillPacket,
 ): Promise<number> {
@@ -23,7 +29,19 @@ export async function publishWill(
   const partition = await partitionOf(hub, route, session);
   if (typeof partition === 'number') return partition;
   if (will.bytes.length + will.payload.length > route.messageBytesMax) return REFUSAL_REASON['too-large'];
-  const published = await hub.publish(partition, fillOf(hub, session, will, route).fill);
+  const { fill } = fillOf(hub, session, will, route);
+  const isRetained = will.retain && !route.ignoresRetain;
+  if (isRetained) {
+    const refusal = retained.refusalOf(
+      will.topic,
+      will.bytes.length + will.payload.length,
+      will.payload.length === 0,
+    );
+    if (isFailure(refusal)) return refusal;
+  }
+  const published = await (isRetained
+    ? retained.publish(will.topic, partition, fill)
+    : hub.publish(partition, fill));
   return published.refused === undefined ? REASON.SUCCESS : REFUSAL_REASON[published.refused];
 }
 
@@ -52,7 +70,7 @@ function fillOf(hub: Hub, session: Session, will: WillPacket, route: Route): Rec
       clientId: session.clientIdBytes,
       // A will has no packet identifier: the server publishes it once.
       qos: will.qos,
-      retain: will.retain,
+      retain: will.retain && !route.ignoresRetain,
       packetId: 0,
     },
     { bytes: will.bytes, values: will.properties },

@@ -1,18 +1,23 @@
-// CONNECT (section 3.1) and its answer. CONNACK tells a v5 client what this server does not do; a session that would outlive
-// its connection is one of those things, so Session Expiry Interval is 0 and Session Present never set.
+// CONNECT (section 3.1) and its answer. A client that has no session that outlives its connection, and wants none, is
+// answered at once; else CONNACK waits until what it says is on disk. What CONNACK does not say to a v5 client is what
+// the protocol takes for granted.
 import { CatchUp } from '../catch-up.ts';
 import type { Accepted, Client, Context } from '../client.ts';
 import { principalOf } from '../client.ts';
 import { MqttError, malformed } from '../errors.ts';
 import { flagsAreLegal } from '../framing.ts';
+import type { MqttOptions } from '../options.ts';
 import type { ConnackProperties } from '../packets/cold-packets.ts';
 import { encodeConnack } from '../packets/cold-packets.ts';
 import type { ConnectPacket, ConnectProgress } from '../packets/connect.ts';
 import { readConnect, UnsupportedVersion } from '../packets/connect.ts';
 import { PublishFlow } from '../publish-flow.ts';
-import { CONNACK_3, REASON } from '../reason-codes.ts';
+import { CONNACK_3, REASON, REFUSAL_REASON } from '../reason-codes.ts';
 import { isReservedTopic } from '../record-mapping.ts';
 import { Session } from '../session.ts';
+import type { StoredWill } from '../sessions/session-records.ts';
+import { NEVER_EXPIRES } from '../sessions/session-records.ts';
+import type { StoredRecords } from '../sessions/session-store.ts';
 
 /** Keep alive is one and a half times what the client says [MQTT-3.1.2-22]. */
 const KEEP_ALIVE_MS_PER_SECOND = 1500;
@@ -24,16 +29,20 @@ export function handleConnect(
   bytes: Buffer,
   start: number,
   end: number,
-): void {
+): undefined | Promise<void> {
   const progress: ConnectProgress = { version: undefined, packetBytesMax: Number.MAX_SAFE_INTEGER };
+  const refuse = (error: unknown): void => {
+    if (!(error instanceof MqttError)) throw error;
+    client.refuse(refusalOf(error, progress), error.message);
+  };
   try {
     const packet = readConnect(bytes, start, end, progress);
     if (!flagsAreLegal(firstByte)) throw malformed('CONNECT with reserved flags [MQTT-2.1.3-1]');
     checkPacket(client, packet);
-    accept(client, callbacks, packet);
+    return accept(client, callbacks, packet)?.catch(refuse);
   } catch (error) {
-    if (!(error instanceof MqttError)) throw error;
-    client.refuse(refusalOf(error, progress), error.message);
+    refuse(error);
+    return undefined;
   }
 }
 
@@ -54,9 +63,16 @@ function refusalOf(error: MqttError, { version, packetBytesMax }: ConnectProgres
     // [MQTT-3.2.2-19]
     return packet.length <= packetBytesMax ? packet : encodeConnack(5, error.reasonCode, false);
   }
-  if (version === undefined || error.reasonCode !== REASON.CLIENT_IDENTIFIER_NOT_VALID) return undefined;
-  return encodeConnack(version, CONNACK_3.IDENTIFIER_REJECTED, false);
+  const code = RETURN_CODE_3.get(error.reasonCode);
+  return version === undefined || code === undefined ? undefined : encodeConnack(version, code, false);
 }
+
+/** What versions below 5 have a return code for. */
+const RETURN_CODE_3: ReadonlyMap<number, number> = new Map([
+  [REASON.CLIENT_IDENTIFIER_NOT_VALID, CONNACK_3.IDENTIFIER_REJECTED],
+  [REASON.SERVER_UNAVAILABLE, CONNACK_3.SERVER_UNAVAILABLE],
+  [REASON.QUOTA_EXCEEDED, CONNACK_3.SERVER_UNAVAILABLE],
+]);
 
 function checkPacket({ context }: Client, packet: ConnectPacket): void {
   const { version, clientId, will } = packet;
@@ -71,10 +87,6 @@ function checkPacket({ context }: Client, packet: ConnectPacket): void {
     throw new MqttError('authentication', REASON.BAD_AUTHENTICATION_METHOD, 'There is no such method');
   }
   if (will === undefined) return;
-  // [MQTT-3.2.2-13]
-  if (will.retain && version === 5) {
-    throw new MqttError('retain', REASON.RETAIN_NOT_SUPPORTED, 'Retained messages are not available');
-  }
   if (isReservedTopic(will.topic)) {
     throw new MqttError('topic-name', REASON.TOPIC_NAME_INVALID, 'Nobody publishes to the will topic');
   }
@@ -84,35 +96,126 @@ function badClientId(message: string): MqttError {
   return new MqttError('client-id', REASON.CLIENT_IDENTIFIER_NOT_VALID, message);
 }
 
-function accept(client: Client, callbacks: PublishCallbacks, packet: ConnectPacket): void {
+/** How long a session may outlive its connection. */
+export function grantedExpirySeconds(askedSeconds: number, { sessionExpiryMaxSeconds }: MqttOptions): number {
+  return Math.min(askedSeconds, sessionExpiryMaxSeconds);
+}
+
+/** Below version 5 a session lasts as long as it may, or as long as its connection (3.1.1 section 3.1.2.4). */
+function expiryOf({ version, clean, sessionExpirySeconds }: ConnectPacket, options: MqttOptions): number {
+  const askedSeconds = version === 5 ? sessionExpirySeconds : clean ? 0 : NEVER_EXPIRES;
+  return grantedExpirySeconds(askedSeconds, options);
+}
+
+function accept(
+  client: Client,
+  callbacks: PublishCallbacks,
+  packet: ConnectPacket,
+): undefined | Promise<void> {
   const { context } = client;
   const clientId = packet.clientId === '' ? `auto-${context.hub.random.uuid()}` : packet.clientId;
-  const connack = encodeConnack(
-    packet.version,
-    REASON.SUCCESS,
-    false,
-    capabilities(context, packet, clientId),
-  );
-  if (connack.length > packet.packetBytesMax) {
-    client.refuse(undefined, 'CONNACK is larger than the Maximum Packet Size [MQTT-3.1.2-24]');
+  const connect: Connecting = {
+    client,
+    callbacks,
+    packet,
+    clientId,
+    expirySeconds: expiryOf(packet, context.options),
+  };
+  if (connect.expirySeconds === 0 && context.sessions.isUnknown(clientId)) {
+    // [MQTT-3.1.4-3]
+    context.clients.get(clientId)?.takeOver();
+    if (checkConnack(connect)) welcome(connect, undefined, false);
+    return undefined;
+  }
+  return context.sessions.exclusively(clientId, () => acceptDurably(connect));
+}
+
+interface Connecting {
+  readonly client: Client;
+  readonly callbacks: PublishCallbacks;
+  readonly packet: ConnectPacket;
+  readonly clientId: string;
+  readonly expirySeconds: number;
+}
+
+/** A client identifier that has a session which outlives connections, or is to have one. */
+async function acceptDurably(connect: Connecting): Promise<void> {
+  const { client, packet, clientId, expirySeconds } = connect;
+  const { clients, sessions } = client.context;
+  if (!sessions.isServing(clientId)) throw unavailable('The state of sessions cannot be read');
+  clients.get(clientId)?.takeOver();
+  await sessions.detached(clientId);
+  // CONNACK too large: what the client has is left as it is.
+  if (!client.isAwaitingConnect || !checkConnack(connect)) return;
+  const earlier = await sessions.load(clientId);
+  const resumed = packet.clean ? undefined : earlier;
+  if (earlier !== undefined && resumed === undefined && (await sessions.end(clientId)) !== undefined) {
+    throw unavailable('The session before cannot be ended');
+  }
+  if (!client.isAwaitingConnect) return;
+  if (expirySeconds === 0 && resumed === undefined) {
+    welcome(connect, undefined, false);
     return;
   }
-  // [MQTT-3.1.4-3]
-  context.clients.get(clientId)?.takeOver();
-  client.output.write(connack);
-  client.accept(newSession(client, callbacks, packet, clientId));
+  if (earlier === undefined && sessions.isFull) {
+    throw new MqttError('sessions', REASON.QUOTA_EXCEEDED, 'There are as many sessions as there may be');
+  }
+  const records = await sessions.begin(clientId, { expirySeconds, will: storedWillOf(packet) }, resumed);
+  if ('refused' in records) throw unavailable(records.message);
+  if (client.isAwaitingConnect) welcome(connect, records, resumed !== undefined);
+  else await sessions.leave(clientId, records);
+}
+
+function unavailable(message: string): MqttError {
+  return new MqttError('unavailable', REASON.SERVER_UNAVAILABLE, message);
+}
+
+function storedWillOf({ will }: ConnectPacket): StoredWill | undefined {
+  if (will === undefined) return undefined;
+  const { topic, payload, qos, retain, bytes } = will;
+  return { topic, payload, qos, retain, properties: bytes, delaySeconds: 0 };
+}
+
+function encodeAccepted({ client, packet, clientId, expirySeconds }: Connecting, isPresent: boolean): Buffer {
+  const properties = capabilities(client.context, packet, clientId, expirySeconds);
+  return encodeConnack(packet.version, REASON.SUCCESS, isPresent, properties);
+}
+
+/** False when the client cannot be told that it is welcome. */
+function checkConnack(connect: Connecting): boolean {
+  const { client, packet } = connect;
+  if (encodeAccepted(connect, false).length <= packet.packetBytesMax) return true;
+  client.refuse(undefined, 'CONNACK is larger than the Maximum Packet Size [MQTT-3.1.2-24]');
+  return false;
+}
+
+/** @param isPresent whether the client has been told by an earlier CONNACK what is in the records [MQTT-3.2.2-3] */
+function welcome(connect: Connecting, records: StoredRecords | undefined, isPresent: boolean): void {
+  const { client, callbacks, packet, clientId } = connect;
+  client.output.write(encodeAccepted(connect, isPresent));
+  const accepted = newSession(client, callbacks, packet, clientId);
+  client.accept(accepted);
+  if (records === undefined) return;
+  client.context.sessions.attach(accepted.session, records, (refused) =>
+    client.fail(new MqttError('unstorable', REFUSAL_REASON[refused.refused], refused.message)),
+  );
 }
 
 /** Topic Alias Maximum is left out: absent means 0 (section 3.2.2.3.8), and a small client gets a small CONNACK. */
-function capabilities(context: Context, packet: ConnectPacket, clientId: string): ConnackProperties {
+function capabilities(
+  context: Context,
+  packet: ConnectPacket,
+  clientId: string,
+  expirySeconds: number,
+): ConnackProperties {
   const { options } = context;
   const { keepAliveMaxSeconds } = effectiveKeepAlive(context, packet);
   return {
     receiveMaximum: options.receiveMaximum,
-    retainAvailable: false,
+    retainAvailable: true,
     maximumPacketSize: options.packetBytesMax,
     sharedSubscriptionAvailable: false,
-    ...(packet.sessionExpirySeconds > 0 ? { sessionExpiryInterval: 0 } : {}),
+    ...(packet.sessionExpirySeconds === expirySeconds ? {} : { sessionExpiryInterval: expirySeconds }),
     ...(packet.clientId === '' ? { assignedClientIdentifier: clientId } : {}),
     ...(keepAliveMaxSeconds === undefined ? {} : { serverKeepAlive: keepAliveMaxSeconds }),
   };

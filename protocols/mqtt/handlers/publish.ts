@@ -2,6 +2,7 @@
 //
 // Nothing here waits, with one exception: a topic that does not exist yet. Then the packet is put back and the
 // connection reads no further until the topic is there, so two publishes of one client never change their order.
+import type { Published, Refused } from '../../port.ts';
 import type { ConnectedClient, Handled, PacketHandler } from '../client.ts';
 import { MqttError } from '../errors.ts';
 import { PACKET_TYPE } from '../framing.ts';
@@ -43,10 +44,22 @@ export const publishHandler: PacketHandler = {
         `larger than max.message.bytes of ${route.kafkaTopic}`,
       );
     }
-    fillFrom(client, route, bytes);
-    const stored = client.context.hub.publish(partition, record.fill);
-    client.context.counters.publishesReceived++;
     const payloadLength = bounds.payloadEnd - bounds.payloadStart;
+    bounds.retain = bounds.retain && !route.ignoresRetain;
+    let stored: Promise<Published | Refused>;
+    if (bounds.retain) {
+      const topic = route.key.toString('utf8');
+      const { retained } = client.context;
+      const retainedLength = payloadLength + bounds.propertiesEnd - bounds.propertiesStart;
+      const retainRefusal = retained.refusalOf(topic, retainedLength, payloadLength === 0);
+      if (retainRefusal !== 0) return refuse(client, retainRefusal, `no more retained messages: ${topic}`);
+      fillFrom(client, route, bytes);
+      stored = retained.publish(topic, partition, record.fill);
+    } else {
+      fillFrom(client, route, bytes);
+      stored = client.context.hub.publish(partition, record.fill);
+    }
+    client.context.counters.publishesReceived++;
     client.publishes.add(stored, bounds.qos, bounds.packetId, payloadLength);
     return undefined;
   },
@@ -59,10 +72,6 @@ function routeOf({ context, session, ownRoutes }: ConnectedClient, bytes: Buffer
 
 /** What only MQTT 5 has, or has an answer for. */
 function readV5(bytes: Buffer): void {
-  // [MQTT-3.2.2-14]: CONNACK has said that retained messages are not available.
-  if (bounds.retain) {
-    throw new MqttError('retain', REASON.RETAIN_NOT_SUPPORTED, 'Retained messages are not available');
-  }
   properties.read(bytes, bounds.propertiesStart, bounds.propertiesEnd, PLACE.PUBLISH);
   // CONNACK has said that the Topic Alias Maximum is 0 [MQTT-3.3.2-9].
   if (properties.topicAlias >= 0) {

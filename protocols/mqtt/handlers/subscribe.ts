@@ -8,6 +8,9 @@ import { encodeSuback } from '../packets/cold-packets.ts';
 import type { SubscribePacket, SubscriptionRequest } from '../packets/subscribe.ts';
 import { readSubscribe } from '../packets/subscribe.ts';
 import { isFailure, REASON, SUBACK_FAILURE_3 } from '../reason-codes.ts';
+import { RetainedDelivery } from '../retained/retained-delivery.ts';
+import type { RetainedRequest } from '../retained/retained-request.ts';
+import type { Session } from '../session.ts';
 import { subscriptionBytesMax } from '../subscription-tree.ts';
 import { checkTopicFilter, isShared, levelCount } from '../topic-filter.ts';
 
@@ -21,8 +24,12 @@ export const subscribeHandler: PacketHandler = {
     for (const request of packet.requests) checkRequest(request);
     const added: Added = { filters: new Set(), bytes: 0 };
     const codes = packet.requests.map((request) => codeOf(client, request, added));
-    client.context.dispatchers.subscribe(granted(client, packet, codes));
-    client.output.write(encodeSuback(session.version, packet.packetId, codes));
+    const subscriptions = granted(client, packet, codes);
+    const requests = retainedRequests(client, packet, codes);
+    client.context.dispatchers.subscribe(subscriptions);
+    if (subscriptions.length > 0) session.durable?.changed();
+    session.sendDurably(encodeSuback(session.version, packet.packetId, codes));
+    if (requests.length > 0) retainedDeliveryOf(client).add(requests);
     return undefined;
   },
 };
@@ -60,6 +67,27 @@ function granted(
       retainAsPublished,
       identifier,
     }));
+}
+
+/** Retain Handling (section 3.8.3.1): below version 5 it is 0, always. */
+function retainedRequests(
+  { session }: ConnectedClient,
+  { requests, identifier }: SubscribePacket,
+  codes: readonly number[],
+): RetainedRequest[] {
+  return requests
+    .filter(({ filter, retainHandling }, index) => {
+      if (isFailure(codes[index]!) || retainHandling === 2) return false;
+      return retainHandling === 0 || !session.subscriptions.has(filter);
+    })
+    .map(({ filter, qos, noLocal }) => ({ filter, qos, noLocal, identifier }));
+}
+
+function retainedDeliveryOf({ session, context }: ConnectedClient): NonNullable<Session['retained']> {
+  const { retained, routes, hub, counters } = context;
+  const { topics, clock, log } = hub;
+  session.retained ??= new RetainedDelivery({ session, retained, routes, topics, clock, log, counters });
+  return session.retained;
 }
 
 function refusalOf(

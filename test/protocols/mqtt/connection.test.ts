@@ -21,7 +21,7 @@ describe('CONNECT', () => {
     expect(connack.properties).toEqual({
       sessionExpiryInterval: 0,
       receiveMaximum: 20,
-      retainAvailable: false,
+      retainAvailable: true,
       maximumPacketSize: 5000,
       sharedSubscriptionAvailable: false,
     });
@@ -52,7 +52,6 @@ describe('CONNECT', () => {
     ['a reserved connect flag', '10 0e 0004 4d515454 05 03 0000 00 0001 63', 0x81],
     ['an authentication method', '10 12 0004 4d515454 05 02 0000 04 15000161 0001 63', 0x8c],
     ['a property that stands twice', '10 14 0004 4d515454 05 02 0000 06 210001210001 0001 63', 0x82],
-    ['a retained will', '10 15 0004 4d515454 05 26 0000 00 0001 63 00 0001 77 0001 78', 0x9a],
     ['a will for $SYS', '10 16 0004 4d515454 05 06 0000 00 0001 63 00 0002 2477 0001 78', 0x90],
   ] as const)('with %s gets a v5 reason code and the end', async (_what, hex, reasonCode) => {
     const { raw, frontEnd } = await serve();
@@ -245,7 +244,6 @@ describe('a connected client that breaks the protocol', () => {
     ['a wildcard in a topic', '30 04 000123 00', 0x90],
     ['an ill-formed topic', '30 04 0001ff 00', 0x81],
     ['U+0000 in a topic', '30 04 000100 00', 0x81],
-    ['a retained publish', '31 04 000174 00', 0x9a],
     ['a topic alias', '30 07 000174 03 230001', 0x94],
     ['a misplaced property', '30 07 000174 03 210001', 0x82],
     ['a wildcard in a response topic', '30 08 000174 04 08000123', 0x82],
