@@ -274,8 +274,8 @@ export interface Partition {
    * for an internal topic. Never rejects.
    */
   endTransaction(end: TransactionEnd): Promise<Published | Refused>;
-  /** First offset of the producer's open transaction; −1 = none is open. */
-  transactionStart(producerId: number): number;
+  /** First offset of the producer's open transaction; −1 = none is open, or none of the epoch that is asked for. */
+  transactionStart(producerId: number, producerEpoch?: number): number;
 
   /** Offset below the log start or above the bound's end is `offset-out-of-range`; the end itself is an empty range. */
   read(options: ReadOptions): Promise<ReadResult>;

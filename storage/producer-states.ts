@@ -67,8 +67,9 @@ export class ProducerStates implements ProducerOwner {
     return this.#states.values();
   }
 
-  /** First offset of a producer's open transaction; −1 when it has none. */
-  transactionStartOf(producerId: number): number {
+  /** First offset of a producer's open transaction; −1 when it has none, or none of the epoch that is asked for. */
+  transactionStartOf(producerId: number, producerEpoch?: number): number {
+    if (producerEpoch !== undefined && this.#states.get(producerId)?.epoch !== producerEpoch) return -1;
     return this.#openTransactions.get(producerId) ?? -1;
   }
 

@@ -219,8 +219,8 @@ export class HubPartition implements Partition {
     }
   }
 
-  transactionStart(producerId: number): number {
-    return this.#log?.producers?.transactionStartOf(producerId) ?? -1;
+  transactionStart(producerId: number, producerEpoch?: number): number {
+    return this.#log?.producers?.transactionStartOf(producerId, producerEpoch) ?? -1;
   }
 
   async read(options: ReadOptions): Promise<ReadResult> {
