@@ -17,6 +17,7 @@ export type ProgramName =
   | 'mosquitto_pub'
   | 'curl'
   | 'kafka-tools'
+  | 'kafka-broker'
   | 'java-clients'
   | 'python3'
   | 'python-kafka'

@@ -3,11 +3,12 @@ import { isInstalled } from '../helpers/child.ts';
 import type { ProgramName } from './case.ts';
 import { prepareGo } from './go-clients.ts';
 import { prepareJavaClients } from './java.ts';
+import { prepareKafkaBroker } from './kafka-broker.ts';
 import { prepareKafkaTools } from './kafka-tools.ts';
 import { preparePython, preparePythonWithKafka } from './python.ts';
 
 /** Fetched or built before they can be used. */
-type PreparedName = 'kafka-tools' | 'java-clients' | 'python3' | 'python-kafka' | 'go';
+type PreparedName = 'kafka-tools' | 'kafka-broker' | 'java-clients' | 'python3' | 'python-kafka' | 'go';
 
 const INSTALLED_BY: Readonly<Record<Exclude<ProgramName, PreparedName>, string>> = {
   kcat: 'apt-get install kcat',
@@ -18,6 +19,7 @@ const INSTALLED_BY: Readonly<Record<Exclude<ProgramName, PreparedName>, string>>
 
 const PREPARED_BY: Readonly<Record<PreparedName, () => Promise<string | undefined>>> = {
   'kafka-tools': prepareKafkaTools,
+  'kafka-broker': prepareKafkaBroker,
   'java-clients': prepareJavaClients,
   python3: preparePython,
   'python-kafka': preparePythonWithKafka,

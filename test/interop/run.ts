@@ -4,6 +4,7 @@ import { describeRunning } from '../helpers/child.ts';
 import { startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
 import type { InteropCase } from './case.ts';
 import { connectCases } from './connect.ts';
+import { differential } from './differential/differential.ts';
 import { goClients } from './go-clients.ts';
 import { groupCases } from './groups.ts';
 import { javaClients } from './java-clients.ts';
@@ -33,6 +34,7 @@ const cases: readonly InteropCase[] = [
   ...streamsCases,
   ...connectCases,
   ...restarts,
+  ...differential,
 ];
 
 const CASE_MS = 60_000;

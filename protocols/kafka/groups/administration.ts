@@ -65,8 +65,9 @@ export class GroupAdministration {
       this.#coordinator.forgetIfUnused(entry);
       return code;
     }
-    if (entry.group.isRecorded) records.push(encodeGroup(groupId, null));
-    // Nothing of it is written: what there is is somebody's pending id, or a record on its way.
+    // A record on its way comes before the tombstone.
+    if (entry.group.isRecorded || entry.recordsInFlight > 0) records.push(encodeGroup(groupId, null));
+    // Nothing of it is written: what there is is somebody's pending id.
     if (records.length === 0) return ERROR_CODES.NONE;
     return this.#write(entry, records);
   }

@@ -12,7 +12,12 @@ import {
   isClassicAgain,
   tombstonesOf,
 } from './consumer/consumer-group.ts';
-import { type HeartbeatAnswer, type HeartbeatRequest, heartbeat } from './consumer/heartbeat.ts';
+import {
+  type HeartbeatAnswer,
+  type HeartbeatRequest,
+  heartbeat,
+  heartbeatFault,
+} from './consumer/heartbeat.ts';
 import { type LeaveRequest, leave, regexesResolved, startSessions, timerFired } from './consumer/members.ts';
 import { downgraded, upgrade, upgradeProblem } from './consumer/migration.ts';
 import { encodeConsumerRecord } from './consumer/records.ts';
@@ -77,7 +82,7 @@ export class ConsumerCoordinator {
   /** ConsumerGroupHeartbeat of a member that is there or joins. */
   async heartbeat(groupId: string, request: HeartbeatRequest): Promise<HeartbeatAnswer | Fault> {
     const matchedTopics = await this.#matchedTopics(groupId, request.topicRegex);
-    if ('errorCode' in matchedTopics) return matchedTopics;
+    if ('errorCode' in matchedTopics) return this.#strangerFault(groupId, request) ?? matchedTopics;
     const refused = this.#heartbeatFault(groupId, request);
     if (refused !== undefined) return refused;
     const known = this.#store.get(groupId);
@@ -91,6 +96,12 @@ export class ConsumerCoordinator {
     const group = this.#groupOf(entry);
     const answer = heartbeat(group, { ...request, matchedTopics }, turn);
     return this.#finish(entry, group, turn, answer, extra);
+  }
+
+  /** Who may not speak for the group is told so, whatever is wrong with what it says. */
+  #strangerFault(groupId: string, request: HeartbeatRequest): Fault | undefined {
+    const group = this.#store.get(groupId)?.consumer;
+    return group === undefined ? undefined : heartbeatFault(group, request, this.#turn());
   }
 
   #heartbeatFault(groupId: string, request: HeartbeatRequest): Fault | undefined {

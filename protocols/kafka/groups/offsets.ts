@@ -60,8 +60,27 @@ export class GroupOffsets {
     this.#stopWatchingTopics();
   }
 
-  /** One code per item, in order; what is refused does not keep the rest from being committed. */
+  /**
+   * One code per item, in order; what is refused does not keep the rest from being committed. As in Kafka the group is
+   * asked about partitions that exist alone.
+   */
   async commit(groupId: string, claim: CommitClaim, items: readonly CommitItem[]): Promise<ErrorCode[]> {
+    const existing = items.filter((item) => this.#exists(item));
+    const codes = existing.length === 0 ? [] : await this.#commitExisting(groupId, claim, existing);
+    if (existing.length === items.length) return codes;
+    const codeOf = new Map(existing.map((item, index) => [item, codes[index]]));
+    return items.map((item) => codeOf.get(item) ?? ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION);
+  }
+
+  #exists({ topic, partition }: CommitItem): boolean {
+    return this.#hub.topics.partition(topic, partition) !== undefined;
+  }
+
+  async #commitExisting(
+    groupId: string,
+    claim: CommitClaim,
+    items: readonly CommitItem[],
+  ): Promise<ErrorCode[]> {
     const all = (code: ErrorCode): ErrorCode[] => items.map(() => code);
     const availability = this.#coordinator.availability(groupId);
     if (availability !== ERROR_CODES.NONE) return all(availability);
@@ -98,7 +117,7 @@ export class GroupOffsets {
     claim: CommitClaim,
     items: readonly CommitItem[],
   ): Promise<ErrorCode[]> {
-    const fault = this.#claimFault(entry, claim);
+    const fault = this.#claimFault(entry, claim, items);
     if (fault !== ERROR_CODES.NONE) return items.map(() => fault);
     const codes = items.map((item) => this.#itemFault(entry, item));
     const records = items
@@ -109,16 +128,21 @@ export class GroupOffsets {
     return codes.map((code) => (code === ERROR_CODES.NONE ? written : code));
   }
 
-  #claimFault(entry: GroupEntry, claim: CommitClaim): ErrorCode {
+  #claimFault(entry: GroupEntry, claim: CommitClaim, items: readonly CommitItem[]): ErrorCode {
     const { memberId, generation } = claim;
-    return entry.consumer === undefined
-      ? this.#coordinator.act(entry, (group, turn) => checkCommit(group, claim, turn))
-      : commitFault(entry.consumer, { memberId, epoch: generation }, claim.version);
+    if (entry.consumer === undefined)
+      return this.#coordinator.act(entry, (group, turn) => checkCommit(group, claim, turn));
+    const partitions = items.map(({ topic, partition }) => ({
+      topicId: this.#hub.topics.get(topic)?.topicId ?? ZERO_UUID,
+      partition,
+    }));
+    return commitFault(entry.consumer, { memberId, epoch: generation }, claim.version, partitions);
   }
 
-  #itemFault({ offsets }: GroupEntry, { topic, partition, metadata }: CommitItem): ErrorCode {
-    if (this.#hub.topics.partition(topic, partition) === undefined)
-      return ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
+  #itemFault({ offsets }: GroupEntry, item: CommitItem): ErrorCode {
+    const { topic, partition, metadata } = item;
+    // Its topic may have gone while others were committed.
+    if (!this.#exists(item)) return ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
     if (Buffer.byteLength(metadata) > this.#settings.metadataBytesMax)
       return ERROR_CODES.OFFSET_METADATA_TOO_LARGE;
     // Whoever has committed there may go on; nothing is added when there is no room.

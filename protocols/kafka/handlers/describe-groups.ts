@@ -63,7 +63,8 @@ function memberOf(group: Group, member: Member, isStable: boolean): GroupAnswer[
   return {
     ...{ memberId, groupInstanceId, clientId, clientHost },
     memberMetadata: isStable ? metadataOf(member, group.protocolName) : NO_ASSIGNMENT,
-    memberAssignment: isStable ? member.assignment : NO_ASSIGNMENT,
+    // Between two rounds, what it had in the last one.
+    memberAssignment: member.assignment,
   };
 }
 

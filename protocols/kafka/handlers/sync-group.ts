@@ -1,6 +1,6 @@
 // SyncGroup (key 14), versions 0–5. The answer comes when the leader's assignment is on disk, or with
-// REBALANCE_IN_PROGRESS when a new round interrupts it. Protocol type and name are checked and echoed from
-// version 5 (KIP-559).
+// REBALANCE_IN_PROGRESS when a new round interrupts it. Protocol type and name must be said, and are checked and
+// echoed, from version 5 on (KIP-559).
 
 import { allows, type Call, defineApi, Later } from '../api.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
@@ -21,6 +21,8 @@ function handleSyncGroup(
   call: Call,
 ): SyncGroupResponse | Later<SyncGroupResponse> {
   const { groupId, memberId, groupInstanceId, protocolType, protocolName } = request;
+  if (call.version >= 5 && (protocolType === null || protocolName === null))
+    return refused(ERROR_CODES.INCONSISTENT_GROUP_PROTOCOL);
   if (groupId === '') return refused(ERROR_CODES.INVALID_GROUP_ID);
   if (!allows(call, 'read', 'group', groupId)) return refused(ERROR_CODES.GROUP_AUTHORIZATION_FAILED);
   // Copies: assignments outlive the request.

@@ -42,7 +42,12 @@ export interface CurrentAssignment {
   readonly state: MemberState;
   readonly assigned: Assignment;
   readonly pendingRevocation: Assignment;
+  /** Since which epoch it has each of these partitions (KIP-1251); those that are missing, since `epoch`. */
+  readonly sinceEpochs?: SinceEpochs;
 }
+
+/** topicId → partition → epoch. */
+export type SinceEpochs = ReadonlyMap<string, ReadonlyMap<number, number>>;
 
 export const STATIC_LEAVE_EPOCH = -2;
 
@@ -241,8 +246,8 @@ export function tombstonesOf(group: ConsumerGroup): ConsumerRecord[] {
   ];
 }
 
-/** A partition in a list and with its owner. */
-const PARTITION_BYTES = 32;
+/** A partition in a list, with its owner, and with the epoch since which. */
+const PARTITION_BYTES = 64;
 const TOPIC_NAME_BYTES = 16;
 
 function bytesOf(record: ConsumerRecord): number {
@@ -286,6 +291,16 @@ export function targetEpochOf(group: ConsumerGroup): number {
 
 export function currentOf(group: ConsumerGroup, memberId: string): CurrentAssignment {
   return group.currents.get(memberId) ?? JOINING;
+}
+
+/** Since which epoch the member has a partition, also if it is about to give it up; undefined when it has not. */
+export function sinceEpochOf(
+  current: CurrentAssignment,
+  topicId: string,
+  partition: number,
+): number | undefined {
+  const has = heldBy(current).some((assignment) => assignment.get(topicId)?.includes(partition) === true);
+  return has ? (current.sinceEpochs?.get(topicId)?.get(partition) ?? current.epoch) : undefined;
 }
 
 function isReconciled(group: ConsumerGroup, memberId: string): boolean {

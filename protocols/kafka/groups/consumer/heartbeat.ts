@@ -48,7 +48,7 @@ export function heartbeat(
   request: HeartbeatRequest,
   turn: ConsumerTurn,
 ): HeartbeatAnswer | Fault {
-  const refused = faultOf(group, request, turn);
+  const refused = heartbeatFault(group, request, turn);
   if (refused !== undefined) return refused;
   const { memberId } = request;
   const isNew = prepareMember(group, request, turn);
@@ -61,7 +61,11 @@ export function heartbeat(
 }
 
 /** Nothing is changed before all of this holds. */
-function faultOf(group: ConsumerGroup, request: HeartbeatRequest, turn: ConsumerTurn): Fault | undefined {
+export function heartbeatFault(
+  group: ConsumerGroup,
+  request: HeartbeatRequest,
+  turn: ConsumerTurn,
+): Fault | undefined {
   const { memberId, memberEpoch, instanceId } = request;
   const isMember = group.members.has(memberId);
   const holderId = instanceId === null ? undefined : group.staticMembers.get(instanceId);

@@ -8,6 +8,7 @@ import {
   isClassicAgain,
   NO_PARTITIONS,
   STATIC_LEAVE_EPOCH,
+  sinceEpochOf,
 } from './consumer-group.ts';
 import { refreshTarget } from './target-assignment.ts';
 import {
@@ -46,8 +47,21 @@ export function leave(group: ConsumerGroup, request: LeaveRequest, turn: Consume
 
 /** It keeps its partitions until it comes back, or its session ends. */
 function leaveForAWhile(group: ConsumerGroup, memberId: string, turn: ConsumerTurn): void {
-  const { assigned, epoch } = currentOf(group, memberId);
-  const value = { epoch: STATIC_LEAVE_EPOCH, previousEpoch: epoch, state: 'stable' as const, assigned };
+  const current = currentOf(group, memberId);
+  const { epoch, assigned } = current;
+  const since = [...assigned].map(
+    ([topicId, partitions]) =>
+      [
+        topicId,
+        new Map(
+          partitions.map((partition) => [partition, sinceEpochOf(current, topicId, partition) ?? epoch]),
+        ),
+      ] as const,
+  );
+  const value = {
+    ...{ epoch: STATIC_LEAVE_EPOCH, previousEpoch: epoch, state: 'stable' as const, assigned },
+    sinceEpochs: new Map(since),
+  };
   write(group, turn, { kind: 'current', memberId, value: { ...value, pendingRevocation: NO_PARTITIONS } });
   clearTimer(turn, 'rebalance', memberId);
 }
@@ -140,13 +154,31 @@ export interface EpochClaim {
   readonly epoch: number;
 }
 
-/** Whether offsets may be committed: by members with their epoch, by others only while there are none. */
-export function commitFault(group: ConsumerGroup, claim: EpochClaim, version: number): ErrorCode {
+export interface ClaimedPartition {
+  readonly topicId: string;
+  readonly partition: number;
+}
+
+/**
+ * Whether offsets may be committed: by members with their epoch, by others only while there are none. An epoch that the
+ * member has left is good for partitions that it has had since then, as what it was doing may end late (KIP-1251).
+ */
+export function commitFault(
+  group: ConsumerGroup,
+  claim: EpochClaim,
+  version: number,
+  partitions: readonly ClaimedPartition[],
+): ErrorCode {
   if (claim.epoch < 0 && group.members.size === 0) return ERROR_CODES.NONE;
   const member = group.members.get(claim.memberId);
   if (member === undefined) return ERROR_CODES.UNKNOWN_MEMBER_ID;
   if (member.classic === null && version < EPOCH_VERSION_MIN) return ERROR_CODES.UNSUPPORTED_VERSION;
-  return epochFault(group, claim);
+  const fault = epochFault(group, claim);
+  if (fault !== ERROR_CODES.STALE_MEMBER_EPOCH || claim.epoch < 0) return fault;
+  const current = currentOf(group, claim.memberId);
+  const isStill = ({ topicId, partition }: ClaimedPartition): boolean =>
+    claim.epoch >= (sinceEpochOf(current, topicId, partition) ?? Number.POSITIVE_INFINITY);
+  return claim.epoch < current.epoch && partitions.every(isStill) ? ERROR_CODES.NONE : fault;
 }
 
 /** Whether a member may ask for offsets: with its epoch, so that it does not begin where it has been overtaken. */

@@ -11,6 +11,7 @@ import {
   type CurrentAssignment,
   currentOf,
   NO_PARTITIONS,
+  type SinceEpochs,
   sameAssignment,
   targetEpochOf,
   union,
@@ -91,7 +92,7 @@ function towards(
 
 function changed(
   current: CurrentAssignment,
-  next: Omit<CurrentAssignment, 'previousEpoch'>,
+  next: Omit<CurrentAssignment, 'previousEpoch' | 'sinceEpochs'>,
 ): CurrentAssignment {
   const isSame =
     current.epoch === next.epoch &&
@@ -99,7 +100,35 @@ function changed(
     sameAssignment(current.assigned, next.assigned) &&
     sameAssignment(current.pendingRevocation, next.pendingRevocation);
   if (isSame) return current;
-  return { ...next, previousEpoch: current.epoch === next.epoch ? current.previousEpoch : current.epoch };
+  return {
+    ...{ ...next, sinceEpochs: sinceEpochs(current, next) },
+    previousEpoch: current.epoch === next.epoch ? current.previousEpoch : current.epoch,
+  };
+}
+
+/** What the member keeps, it has since when it had it first (KIP-1251). */
+function sinceEpochs(
+  current: CurrentAssignment,
+  next: Pick<CurrentAssignment, 'epoch' | 'assigned' | 'pendingRevocation'>,
+): SinceEpochs {
+  const kept = new Map<string, ReadonlyMap<number, number>>();
+  for (const topicId of new Set([...next.assigned.keys(), ...next.pendingRevocation.keys()])) {
+    const had = epochsOf(current, topicId);
+    const ofTopic = new Map<number, number>();
+    for (const assignment of [next.assigned, next.pendingRevocation])
+      for (const partition of assignment.get(topicId) ?? []) {
+        const epoch = had.get(partition);
+        if (epoch !== undefined && epoch !== next.epoch) ofTopic.set(partition, epoch);
+      }
+    if (ofTopic.size > 0) kept.set(topicId, ofTopic);
+  }
+  return kept;
+}
+
+function epochsOf(current: CurrentAssignment, topicId: string): ReadonlyMap<number, number> {
+  const known = current.sinceEpochs?.get(topicId);
+  const held = [...(current.assigned.get(topicId) ?? []), ...(current.pendingRevocation.get(topicId) ?? [])];
+  return new Map(held.map((partition) => [partition, known?.get(partition) ?? current.epoch]));
 }
 
 function compare(assigned: Assignment, target: Assignment) {

@@ -16,7 +16,14 @@ import { type Message, message } from '../../wire/message.ts';
 import { WireReader } from '../../wire/reader.ts';
 import type { Fields, StructInput, StructValue } from '../../wire/schema.ts';
 import { WireWriter } from '../../wire/writer.ts';
-import type { Assignment, ConsumerRecord, CurrentAssignment, MemberState } from './consumer-group.ts';
+import {
+  type Assignment,
+  type ConsumerRecord,
+  type CurrentAssignment,
+  type MemberState,
+  type SinceEpochs,
+  sinceEpochOf,
+} from './consumer-group.ts';
 
 const KEYS = { epoch: 3, member: 5, 'target-epoch': 6, target: 7, current: 8, regex: 16 } as const;
 const VALUE_VERSION = 0;
@@ -58,12 +65,18 @@ const TargetValue = message('ConsumerGroupTargetAssignmentMemberValue', FLEXIBLE
   topicPartitions: array(topicPartitions),
 });
 
+const currentPartitions = {
+  ...topicPartitions,
+  /** One for each partition, or none at all; KIP-1251. */
+  assignmentEpochs: array(int32(), { tag: 0, default: [] }),
+};
+
 const CurrentValue = message('ConsumerGroupCurrentMemberAssignmentValue', FLEXIBLE, {
   memberEpoch: int32(),
   previousMemberEpoch: int32(),
   state: int8(),
-  assignedPartitions: array(topicPartitions),
-  partitionsPendingRevocation: array(topicPartitions),
+  assignedPartitions: array(currentPartitions),
+  partitionsPendingRevocation: array(currentPartitions),
 });
 
 const RegexValue = message('ConsumerGroupRegularExpressionValue', FLEXIBLE, {
@@ -119,8 +132,8 @@ function encodeValue(record: ConsumerRecord): Buffer | null {
         memberEpoch: epoch,
         previousMemberEpoch: previousEpoch,
         state: STATES.indexOf(state),
-        assignedPartitions: listOf(assigned),
-        partitionsPendingRevocation: listOf(pendingRevocation),
+        assignedPartitions: listWithEpochs(record.value, assigned),
+        partitionsPendingRevocation: listWithEpochs(record.value, pendingRevocation),
       });
     }
     case 'regex': {
@@ -217,8 +230,29 @@ function currentValue(read: StructValue<FieldsOf<typeof CurrentValue>> | null): 
       state: STATES[read.state] ?? 'stable',
       assigned: assignmentOf(read.assignedPartitions),
       pendingRevocation: assignmentOf(read.partitionsPendingRevocation),
+      sinceEpochs: sinceEpochsOf(read.memberEpoch, [
+        ...read.assignedPartitions,
+        ...read.partitionsPendingRevocation,
+      ]),
     }
   );
+}
+
+/** What the member has had since its own epoch need not be said. */
+function sinceEpochsOf(
+  memberEpoch: number,
+  list: readonly (TopicPartitionsValue & { readonly assignmentEpochs: readonly number[] })[],
+): SinceEpochs {
+  const since = new Map<string, Map<number, number>>();
+  for (const { topicId, partitions, assignmentEpochs } of list) {
+    const ofTopic = since.get(topicId) ?? new Map<number, number>();
+    for (const [index, partition] of partitions.entries()) {
+      const epoch = assignmentEpochs[index] ?? memberEpoch;
+      if (epoch !== memberEpoch) ofTopic.set(partition, epoch);
+    }
+    if (ofTopic.size > 0) since.set(topicId, ofTopic);
+  }
+  return since;
 }
 
 type FieldsOf<M> = M extends Message<infer F> ? F : never;
@@ -230,6 +264,15 @@ interface TopicPartitionsValue {
 
 function listOf(assignment: Assignment): TopicPartitionsValue[] {
   return [...assignment].map(([topicId, partitions]) => ({ topicId, partitions }));
+}
+
+function listWithEpochs(current: CurrentAssignment, assignment: Assignment) {
+  return [...assignment].map(([topicId, partitions]) => ({
+    ...{ topicId, partitions },
+    assignmentEpochs: partitions.map(
+      (partition) => sinceEpochOf(current, topicId, partition) ?? current.epoch,
+    ),
+  }));
 }
 
 function assignmentOf(list: readonly TopicPartitionsValue[]): Assignment {

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { ERROR_CODES } from '../../../../../protocols/kafka/error-codes.ts';
 import {
   applyRecord,
+  createConsumerGroup,
   currentOf,
   stateOf,
   tombstonesOf,
@@ -132,14 +133,45 @@ describe('epochs', () => {
   test('commits and fetches of offsets go by the epoch', () => {
     const simulation = new ConsumerSimulation();
     const { group } = simulation;
-    expect(commitFault(group, { memberId: '', epoch: -1 }, 9)).toBe(0);
+    expect(commitFault(group, { memberId: '', epoch: -1 }, 9, [])).toBe(0);
     simulation.join('a');
-    expect(commitFault(group, { memberId: '', epoch: -1 }, 9)).toBe(UNKNOWN_MEMBER_ID);
-    expect(commitFault(group, { memberId: 'a', epoch: 2 }, 9)).toBe(0);
-    expect(commitFault(group, { memberId: 'a', epoch: 1 }, 9)).toBe(ERROR_CODES.STALE_MEMBER_EPOCH);
-    expect(commitFault(group, { memberId: 'a', epoch: 2 }, 8)).toBe(ERROR_CODES.UNSUPPORTED_VERSION);
+    expect(commitFault(group, { memberId: '', epoch: -1 }, 9, [])).toBe(UNKNOWN_MEMBER_ID);
+    expect(commitFault(group, { memberId: 'a', epoch: 2 }, 9, [])).toBe(0);
+    expect(
+      commitFault(group, { memberId: 'a', epoch: 1 }, 9, [{ topicId: FIRST_TOPIC_ID, partition: 0 }]),
+    ).toBe(ERROR_CODES.STALE_MEMBER_EPOCH);
+    expect(commitFault(group, { memberId: 'a', epoch: 2 }, 8, [])).toBe(ERROR_CODES.UNSUPPORTED_VERSION);
     expect(fetchFault(group, { memberId: 'a', epoch: 3 })).toBe(ERROR_CODES.STALE_MEMBER_EPOCH);
     expect(fetchFault(group, { memberId: 'b', epoch: 2 })).toBe(UNKNOWN_MEMBER_ID);
+  });
+
+  test('an epoch that it has left is good for partitions that it has had since, to the next start too (KIP-1251)', () => {
+    const simulation = new ConsumerSimulation();
+    simulation.join('a');
+    simulation.join('b');
+    simulation.send('a', { memberEpoch: 2, owned: new Map([[FIRST_TOPIC_ID, [0, 1, 2, 3]]]) });
+    simulation.send('a', { memberEpoch: 2, owned: new Map([[FIRST_TOPIC_ID, [0, 1]]]) });
+    simulation.send('b', { memberEpoch: 3, owned: new Map() });
+    const current = { kind: 'current' as const, memberId: 'a', value: currentOf(simulation.group, 'a') };
+    const { key, value } = encodeConsumerRecord('g', current);
+    const read = createConsumerGroup('g', 0);
+    const member = simulation.group.members.get('a') ?? null;
+    applyRecord(read, { kind: 'member', memberId: 'a', value: member }, 0);
+    applyRecord(read, decodeConsumerRecord(key, value)!.record, 0);
+    for (const group of [simulation.group, read]) {
+      const commit = (epoch: number, ...partitions: number[]) =>
+        commitFault(
+          group,
+          { memberId: 'a', epoch },
+          9,
+          partitions.map((partition) => ({ topicId: FIRST_TOPIC_ID, partition })),
+        );
+      expect(currentOf(group, 'a').epoch).toBe(3);
+      expect(commit(2, 0, 1)).toBe(0);
+      expect(commit(2, 0, 2)).toBe(ERROR_CODES.STALE_MEMBER_EPOCH);
+      expect(commit(1, 0)).toBe(ERROR_CODES.STALE_MEMBER_EPOCH);
+      expect(commit(4, 0)).toBe(ERROR_CODES.STALE_MEMBER_EPOCH);
+    }
   });
 });
 
