@@ -10,11 +10,13 @@ import { COMMON_STEPS, checkClientProgram } from './client-program.ts';
 const sources = join(import.meta.dirname, 'clients', 'go');
 const cache = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'polylog');
 
+const CONFIG_STEPS = ['described configs', 'altered configs'] as const;
+
 const programs: readonly { client: string; does: readonly string[] }[] = [
-  { client: 'franz-go', does: ['produced idempotently'] },
-  { client: 'sarama', does: ['produced idempotently'] },
+  { client: 'franz-go', does: [...CONFIG_STEPS, 'produced idempotently', 'produced without idempotence'] },
+  { client: 'sarama', does: [...CONFIG_STEPS, 'produced idempotently'] },
   // It has no idempotent producer.
-  { client: 'kafka-go', does: [] },
+  { client: 'kafka-go', does: CONFIG_STEPS },
 ];
 
 /** Undefined when the programs are built, else why not. */
@@ -39,7 +41,7 @@ function builtDirectory(): string {
 }
 
 export const goClients: readonly InteropCase[] = programs.map(({ client, does }) => ({
-  name: `${client}: topics, records of each codec, a group and its rebalance, offsets by time`,
+  name: `${client}: topics and their configs, records of each codec, a group and its rebalance, offsets by time`,
   needs: ['go'],
   async run({ kafkaPort }) {
     const topic = freshTopic(client);

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"polylog.invalid/interop/report"
 )
 
@@ -90,6 +91,43 @@ func (m *member) leave() {
 	<-m.done
 }
 
+const config, anHour = "retention.ms", "3600000"
+
+// valueOf is the topic's config, and whether it was set for the topic.
+func valueOf(admin *kadm.Client, topic string) (string, bool) {
+	described, err := admin.DescribeTopicConfigs(ctx, topic)
+	report.Check(err, "describe configs")
+	resource, err := described.On(topic, nil)
+	report.Check(err, "describe configs")
+	report.Check(resource.Err, "describe configs")
+	for _, each := range resource.Configs {
+		if each.Key == config {
+			return each.MaybeValue(), each.Source == kmsg.ConfigSourceDynamicTopicConfig
+		}
+	}
+	return "", false
+}
+
+func configs(admin *kadm.Client, topic string) {
+	before, set := valueOf(admin, topic)
+	report.Expect(before != "" && !set, "%s is the default: %q", config, before)
+	report.Did("described configs")
+	alter := func(change kadm.AlterConfig) {
+		answers, err := admin.AlterTopicConfigs(ctx, []kadm.AlterConfig{change}, topic)
+		report.Check(err, "alter configs")
+		answer, err := answers.On(topic, nil)
+		report.Check(err, "alter configs")
+		report.Check(answer.Err, "alter configs")
+	}
+	alter(kadm.AlterConfig{Op: kadm.SetConfig, Name: config, Value: kadm.StringPtr(anHour)})
+	value, set := valueOf(admin, topic)
+	report.Expect(value == anHour && set, "%s is set: %q", config, value)
+	alter(kadm.AlterConfig{Op: kadm.DeleteConfig, Name: config})
+	value, set = valueOf(admin, topic)
+	report.Expect(value == before && !set, "%s is the default again: %q", config, value)
+	report.Did("altered configs")
+}
+
 func main() {
 	defer stop()
 	address, topic := report.Arguments()
@@ -106,6 +144,7 @@ func main() {
 	report.Check(err, "describe")
 	report.Expect(len(topics[topic].Partitions) == 4 && len(topics[other].Partitions) == 1, "4 and 1 partitions")
 	report.Did("described topics")
+	configs(admin, topic)
 
 	for _, codec := range report.Codecs {
 		producer := client(kgo.SeedBrokers(address), kgo.DefaultProduceTopic(topic), kgo.ProducerBatchCompression(codecs[codec]))
@@ -118,6 +157,11 @@ func main() {
 		report.Did("produced %s", codec)
 	}
 	report.Did("produced idempotently") // Its default.
+	simple := client(kgo.SeedBrokers(address), kgo.DefaultProduceTopic(other), kgo.DisableIdempotentWrite(),
+		kgo.RequiredAcks(kgo.LeaderAck()))
+	report.Check(simple.ProduceSync(ctx, &kgo.Record{Value: []byte("acks 1")}).FirstErr(), "produce with acks=1")
+	simple.Close()
+	report.Did("produced without idempotence")
 
 	first := join(address, topic, group)
 	report.WaitFor("one member reads all", func() bool {

@@ -92,6 +92,42 @@ func shares(client *kafka.Client, group string) []int {
 	return found
 }
 
+const setting, anHour = "retention.ms", "3600000"
+
+// valueOf is the topic's config, and whether it was set for the topic.
+func valueOf(client *kafka.Client, topic string) (string, bool) {
+	const setForTopic = 1
+	described, err := client.DescribeConfigs(ctx, &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
+		{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, ConfigNames: []string{setting}},
+	}})
+	report.Check(err, "describe configs")
+	report.Expect(len(described.Resources) == 1 && len(described.Resources[0].ConfigEntries) == 1, "one config")
+	report.Check(described.Resources[0].Error, "describe configs")
+	entry := described.Resources[0].ConfigEntries[0]
+	return entry.ConfigValue, entry.ConfigSource == setForTopic
+}
+
+func configs(client *kafka.Client, topic string) {
+	before, set := valueOf(client, topic)
+	report.Expect(before != "" && !set, "%s is the default: %q", setting, before)
+	report.Did("described configs")
+	alter := func(change kafka.IncrementalAlterConfigsRequestConfig) {
+		answer, err := client.IncrementalAlterConfigs(ctx, &kafka.IncrementalAlterConfigsRequest{Resources: []kafka.IncrementalAlterConfigsRequestResource{
+			{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic, Configs: []kafka.IncrementalAlterConfigsRequestConfig{change}},
+		}})
+		report.Check(err, "alter configs")
+		report.Expect(len(answer.Resources) == 1, "one resource")
+		report.Check(answer.Resources[0].Error, "alter configs")
+	}
+	alter(kafka.IncrementalAlterConfigsRequestConfig{Name: setting, Value: anHour, ConfigOperation: kafka.ConfigOperationSet})
+	value, set := valueOf(client, topic)
+	report.Expect(value == anHour && set, "%s is set: %q", setting, value)
+	alter(kafka.IncrementalAlterConfigsRequestConfig{Name: setting, ConfigOperation: kafka.ConfigOperationDelete})
+	value, set = valueOf(client, topic)
+	report.Expect(value == before && !set, "%s is the default again: %q", setting, value)
+	report.Did("altered configs")
+}
+
 func main() {
 	defer stop()
 	address, topic := report.Arguments()
@@ -109,6 +145,7 @@ func main() {
 	report.Check(err, "describe")
 	report.Expect(len(described.Topics) == 2 && len(described.Topics[0].Partitions)+len(described.Topics[1].Partitions) == 5, "4 and 1 partitions")
 	report.Did("described topics")
+	configs(client, topic)
 
 	for _, codec := range report.Codecs {
 		writer := &kafka.Writer{Addr: kafka.TCP(address), Topic: topic, Compression: codecs[codec], RequiredAcks: kafka.RequireAll, BatchTimeout: 10 * time.Millisecond}

@@ -103,6 +103,38 @@ func (m *member) leave() {
 	report.Check(m.group.Close(), "leave")
 }
 
+const setting, anHour = "retention.ms", "3600000"
+
+// valueOf is the topic's config, and whether it was set for the topic.
+func valueOf(admin sarama.ClusterAdmin, topic string) (string, bool) {
+	entries, err := admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: topic})
+	report.Check(err, "describe configs")
+	for _, each := range entries {
+		if each.Name == setting {
+			return each.Value, each.Source == sarama.SourceTopic
+		}
+	}
+	return "", false
+}
+
+func configs(admin sarama.ClusterAdmin, topic string) {
+	before, set := valueOf(admin, topic)
+	report.Expect(before != "" && !set, "%s is the default: %q", setting, before)
+	report.Did("described configs")
+	alter := func(change sarama.IncrementalAlterConfigsEntry) {
+		changes := map[string]sarama.IncrementalAlterConfigsEntry{setting: change}
+		report.Check(admin.IncrementalAlterConfig(sarama.TopicResource, topic, changes, false), "alter configs")
+	}
+	hour := anHour
+	alter(sarama.IncrementalAlterConfigsEntry{Operation: sarama.IncrementalAlterConfigsOperationSet, Value: &hour})
+	value, set := valueOf(admin, topic)
+	report.Expect(value == anHour && set, "%s is set: %q", setting, value)
+	alter(sarama.IncrementalAlterConfigsEntry{Operation: sarama.IncrementalAlterConfigsOperationDelete})
+	value, set = valueOf(admin, topic)
+	report.Expect(value == before && !set, "%s is the default again: %q", setting, value)
+	report.Did("altered configs")
+}
+
 func main() {
 	address, topic := report.Arguments()
 	group, other := "group-of-"+topic, topic+"-other"
@@ -118,6 +150,7 @@ func main() {
 	report.Check(err, "describe")
 	report.Expect(len(described) == 2 && len(described[0].Partitions)+len(described[1].Partitions) == 5, "4 and 1 partitions")
 	report.Did("described topics")
+	configs(admin, topic)
 
 	for _, codec := range report.Codecs {
 		settings := config()
