@@ -2,6 +2,8 @@
 // end here; nothing below the composition root (src/broker.ts) reads any of them. Milliseconds and bytes are
 // numbers, addresses are host and port, paths are absolute.
 
+import type { MappingConfig } from './mappings.ts';
+
 export interface BrokerConfig {
   /** Absolute path of `data/`. */
   readonly dataDirectory: string;
@@ -83,4 +85,6 @@ export interface MqttConfig {
   readonly inflightMax: number;
   readonly subscriptionsMax: number;
   readonly topicLevelsMax: number;
+  /** In the order in which they count, without conflicts. */
+  readonly mappings: readonly MappingConfig[];
 }

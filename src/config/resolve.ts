@@ -1,6 +1,7 @@
 // From the keys of the file to what the broker is started with: `max_packet_size = "1MiB"` → `packetBytesMax`.
 import path from 'node:path';
 import type { BrokerConfig, DeclaredTopic, ListenerConfig } from './broker-config.ts';
+import { resolveMapping } from './mappings.ts';
 import type { CheckedConfig, CheckedListener, CheckedTopic } from './schema.ts';
 
 export interface LogConfig {
@@ -57,6 +58,7 @@ export function resolveBroker(config: CheckedConfig, workingDirectory: string): 
       inflightMax: mqtt.inflight_max,
       subscriptionsMax: mqtt.subscriptions_max,
       topicLevelsMax: mqtt.topic_levels_max,
+      mappings: config.mapping.map(resolveMapping),
     },
   };
 }

@@ -2,6 +2,8 @@
 // configuration that it refused is left out here, so that one mistake does not hide the others.
 import { collisionKeyOf, isReservedTopicName } from '../hub/topic-names.ts';
 import { type Address, formatAddress, isLoopback, isWildcard } from './address.ts';
+import type { BrokenRule, Numbered } from './broken-rule.ts';
+import { type CheckedMapping, mappingRules, mappingSchema } from './mappings.ts';
 import {
   type CheckedConfig,
   type CheckedListener,
@@ -13,23 +15,13 @@ import {
 import type { Path } from './schema-tree.ts';
 import type { WrittenTable } from './sources.ts';
 
-export interface BrokenRule {
-  readonly path: Path;
-  readonly message: string;
-  readonly hint?: string;
-}
-
 /** Those parts of the configuration that are sound by themselves. */
 interface SoundParts {
   readonly listeners: readonly Numbered<CheckedListener>[];
   readonly declaredTopics: readonly Numbered<CheckedTopic>[];
+  readonly mappings: readonly Numbered<CheckedMapping>[];
   readonly kafka: CheckedConfig['kafka'] | undefined;
   readonly topics: CheckedConfig['topics'] | undefined;
-}
-
-interface Numbered<T> {
-  readonly index: number;
-  readonly value: T;
 }
 
 export function brokenRules(values: WrittenTable): BrokenRule[] {
@@ -40,6 +32,7 @@ export function brokenRules(values: WrittenTable): BrokenRule[] {
     ...nameRules(parts.declaredTopics),
     ...topicRules(parts),
     ...kafkaRules(parts.kafka),
+    ...mappingRules(parts.mappings),
   ];
 }
 
@@ -48,6 +41,7 @@ function soundParts(values: WrittenTable): SoundParts {
   return {
     listeners: soundElements(values['listener'], (value) => listenerSchema.safeParse(value).data),
     declaredTopics: soundElements(values['topic'], (value) => topicSchema.safeParse(value).data),
+    mappings: soundElements(values['mapping'], (value) => mappingSchema.safeParse(value).data),
     kafka: sections.kafka.safeParse(values['kafka']).data,
     topics: sections.topics.safeParse(values['topics']).data,
   };

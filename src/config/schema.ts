@@ -3,6 +3,7 @@
 // A key that has no effect yet is not here: an unknown key stops the start.
 import * as z from 'zod';
 import { parseAddress } from './address.ts';
+import { mappingSchema } from './mappings.ts';
 import { DURATION_FORM, formatDuration, formatSize, parseDuration, parseSize, SIZE_FORM } from './units.ts';
 
 /** What the key table of the README calls the type; read by schema-tree.ts. */
@@ -286,6 +287,8 @@ export const configSchema = z.strictObject({
     .prefault({}),
 
   topic: z.array(topicSchema).max(10_000).prefault([]),
+
+  mapping: z.array(mappingSchema).max(1000).prefault([]),
 
   kafka: z
     .strictObject({

@@ -1,4 +1,5 @@
 // A broker's configuration for tests: any free port, small limits.
+import { DEFAULT_OPTIONS } from '../../protocols/mqtt/options.ts';
 import type { BrokerConfig, ListenerConfig } from '../../src/config/broker-config.ts';
 import { TOPIC_DEFAULTS } from './hub/hub-fixture.ts';
 
@@ -30,14 +31,6 @@ export function configOf(dataDirectory: string, listeners: readonly ListenerConf
       groupInitialRebalanceDelayMs: 0,
       offsetsRetentionMs: 3_600_000,
     },
-    mqtt: {
-      packetBytesMax: 64 * 1024,
-      connectTimeoutMs: 10_000,
-      keepaliveMaxSeconds: 0,
-      receiveMaximum: 10,
-      inflightMax: 10,
-      subscriptionsMax: 10,
-      topicLevelsMax: 10,
-    },
+    mqtt: { ...DEFAULT_OPTIONS, packetBytesMax: 64 * 1024 },
   };
 }

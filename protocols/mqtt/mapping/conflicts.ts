@@ -55,7 +55,10 @@ function rivalsOf(
     }));
 }
 
+/** @param left the earlier rule. */
 function areRivals(left: CompiledRule, right: CompiledRule): boolean {
+  // A wider rule behind a narrower one is what is left over: the first that matches wins on the way back too.
+  if (covers(right.pattern, left.pattern)) return false;
   // Where the name or the key is the whole MQTT topic, both rules read the same from it.
   if (tellsWholeTopic(left) && tellsWholeTopic(right)) return false;
   return overlaps(topicShape(left), topicShape(right)) && overlaps(keyShape(left), keyShape(right));

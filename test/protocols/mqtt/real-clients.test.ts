@@ -1,7 +1,9 @@
 // MQTT.js in both versions over the real hub and its store.
+
 import type { IClientOptions, IPublishPacket, MqttClient } from 'mqtt';
 import { connectAsync } from 'mqtt';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { DEFAULT_OPTIONS } from '../../../protocols/mqtt/options.ts';
 import { startBroker } from '../../../src/broker.ts';
 import { append, TOPIC_DEFAULTS, temporaryDirectory } from '../../src/hub/hub-fixture.ts';
 import { TestLog } from '../../src/hub/test-log.ts';
@@ -32,15 +34,7 @@ async function start(directory = temporaryDirectory(), partitions = 1) {
         groupInitialRebalanceDelayMs: 0,
         offsetsRetentionMs: 60_000,
       },
-      mqtt: {
-        packetBytesMax: 1 << 20,
-        connectTimeoutMs: 10_000,
-        keepaliveMaxSeconds: 0,
-        receiveMaximum: 100,
-        inflightMax: 100,
-        subscriptionsMax: 100,
-        topicLevelsMax: 32,
-      },
+      mqtt: { ...DEFAULT_OPTIONS, packetBytesMax: 1 << 20 },
     },
     log,
   );

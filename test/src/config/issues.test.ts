@@ -417,3 +417,49 @@ describe('flags', () => {
     ],
   ]);
 });
+
+describe('mappings', () => {
+  const rule = (more: string) => `[[mapping]]\n${more}\n`;
+  const first = rule('match = "device/{id}/state"\ntopic = "states"\nkey = "{id}"');
+  hold([
+    ['sound', `${LISTENER}${first}${rule('preset = "dotted"')}`, []],
+    [
+      'no match',
+      `${LISTENER}${rule('topic = "a"')}`,
+      [
+        'polylog.toml:5: mapping[0].match: is missing (a topic filter such as "plant/{site}/#"; only a preset goes without)',
+      ],
+    ],
+    [
+      'an unknown capture',
+      `${LISTENER}${rule('match = "a/{b}"\nkey = "{c}"')}`,
+      [
+        'polylog.toml:7: mapping[0].key: {c} is no capture of match (known here: {b}, {mqttTopic}, {clientId})',
+      ],
+    ],
+    [
+      'an illegal name',
+      `${LISTENER}${rule('match = "a/{b}"\ntopic = "a/{b}"')}`,
+      ['polylog.toml:7: mapping[0].topic: "a/{b}" makes no legal topic name (A-Z a-z 0-9 . _ -)'],
+    ],
+    [
+      'a rule that never counts',
+      `${LISTENER}${rule('match = "#"')}${first}`,
+      [
+        'polylog.toml:8: mapping[1].match: "device/{id}/state" never counts: [[mapping]] 1 ("#") matches all of it and comes first (the first rule that matches wins; put the narrower one before it)',
+      ],
+    ],
+    [
+      'two topics under one key',
+      `${LISTENER}${first}${rule('match = "sensor/{id}/state"\ntopic = "states"\nkey = "{id}"')}`,
+      [
+        'polylog.toml:11: mapping[1].topic: a record of Kafka could be of this rule or of [[mapping]] 1 ("device/{id}/state"): topic and key may be the same (let topic or key tell them apart, or say direction = "in" for one of them)',
+      ],
+    ],
+    [
+      'a QoS that is none',
+      `${LISTENER}${rule('match = "a"\nqos = 3')}`,
+      ['polylog.toml:7: mapping[0].qos: must be 0, 1 or 2, not 3'],
+    ],
+  ]);
+});
