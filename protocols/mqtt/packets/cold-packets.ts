@@ -16,6 +16,7 @@ export interface ConnackProperties {
   readonly reasonString?: string;
   readonly sharedSubscriptionAvailable?: boolean;
   readonly serverKeepAlive?: number;
+  readonly responseInformation?: string;
 }
 
 /** @param code a reason code in version 5, a return code below it. */
@@ -32,10 +33,19 @@ export function encodeConnack(
   return mqttPacket.generate(packet, { protocolVersion: version });
 }
 
-/** @param codes one per filter asked for, in its order [MQTT-3.8.4-6]. */
-export function encodeSuback(version: Version, packetId: number, codes: readonly number[]): Buffer {
+/**
+ * @param codes one per filter asked for, in its order [MQTT-3.8.4-6].
+ * @param reasonString of version 5, for people
+ */
+export function encodeSuback(
+  version: Version,
+  packetId: number,
+  codes: readonly number[],
+  reasonString?: string,
+): Buffer {
+  const properties = reasonString === undefined || version < 5 ? {} : { properties: { reasonString } };
   return mqttPacket.generate(
-    { cmd: 'suback', messageId: packetId, granted: [...codes] },
+    { cmd: 'suback', messageId: packetId, granted: [...codes], ...properties },
     { protocolVersion: version },
   );
 }
@@ -45,6 +55,19 @@ export function encodeUnsuback(version: Version, packetId: number, codes: readon
   return mqttPacket.generate(
     { cmd: 'unsuback', messageId: packetId, granted: [...codes] },
     { protocolVersion: version },
+  );
+}
+
+/** PUBACK or PUBREC of version 5 that says why (sections 3.4.2.2.2 and 3.5.2.2.2). */
+export function encodeRefusedPublish(
+  cmd: 'puback' | 'pubrec',
+  messageId: number,
+  reasonCode: number,
+  reasonString: string,
+): Buffer {
+  return mqttPacket.generate(
+    { cmd, messageId, reasonCode, properties: { reasonString } },
+    { protocolVersion: 5 },
   );
 }
 

@@ -24,6 +24,9 @@ export interface ConnectPacket {
   /** Absent = what the protocol can say. */
   readonly packetBytesMax: number;
   readonly topicAliasMaximum: number;
+  /** Reason strings and user properties of packets other than PUBLISH, CONNACK and DISCONNECT (section 3.1.2.11.7). */
+  readonly wantsProblemInformation: boolean;
+  readonly wantsResponseInformation: boolean;
   readonly authenticationMethod: string | undefined;
 }
 
@@ -113,6 +116,8 @@ function readConnectProperties(reader: PacketReader, version: Version) {
     receiveMaximum: 65_535,
     packetBytesMax: Number.MAX_SAFE_INTEGER,
     topicAliasMaximum: 0,
+    wantsProblemInformation: true,
+    wantsResponseInformation: false,
     authenticationMethod: undefined as string | undefined, // the literal alone would fix the type to undefined
   };
   if (version < 5) return values;
@@ -125,7 +130,11 @@ function readConnectProperties(reader: PacketReader, version: Version) {
     else if (cursor.id === PROPERTY.RECEIVE_MAXIMUM) values.receiveMaximum = cursor.number;
     else if (cursor.id === PROPERTY.MAXIMUM_PACKET_SIZE) values.packetBytesMax = cursor.number;
     else if (cursor.id === PROPERTY.TOPIC_ALIAS_MAXIMUM) values.topicAliasMaximum = cursor.number;
-    else if (cursor.id === PROPERTY.AUTHENTICATION_DATA) withAuthenticationData = true;
+    else if (cursor.id === PROPERTY.REQUEST_PROBLEM_INFORMATION) {
+      values.wantsProblemInformation = cursor.number === 1;
+    } else if (cursor.id === PROPERTY.REQUEST_RESPONSE_INFORMATION) {
+      values.wantsResponseInformation = cursor.number === 1;
+    } else if (cursor.id === PROPERTY.AUTHENTICATION_DATA) withAuthenticationData = true;
     else if (cursor.id === PROPERTY.AUTHENTICATION_METHOD) {
       values.authenticationMethod = reader.bytes.toString('utf8', cursor.valueStart, cursor.valueEnd);
     }
