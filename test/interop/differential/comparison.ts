@@ -39,7 +39,10 @@ export class Normalizer {
     }
     if (typeof value === 'number' && value >= 0 && EPOCHS.has(name)) return 'an epoch';
     if (value instanceof Uint8Array) return Buffer.from(value).toString('hex');
-    if (Array.isArray(value)) return this.#sorted(value).map((item) => this.normalize(item, name));
+    if (Array.isArray(value))
+      return this.#sorted(value.filter((item) => !isInternal(item))).map((item) =>
+        this.normalize(item, name),
+      );
     if (typeof value !== 'object' || value === null) return value;
     const entries = Object.entries(value).filter(([key]) => !LEFT_OUT.has(key));
     return Object.fromEntries(entries.map(([key, part]) => [key, this.normalize(part, key)]));
@@ -88,6 +91,9 @@ export function differences(label: string, kafka: unknown, hub: unknown, path = 
     return differences(label, left?.[name], right?.[name], inner);
   });
 }
+
+/** Topics that each broker keeps for itself. */
+const isInternal = (element: unknown): boolean => nameOf(element)?.startsWith('__') === true;
 
 /** Of an element of a list that has one. */
 function nameOf(element: unknown): string | undefined {
