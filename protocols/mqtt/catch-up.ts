@@ -28,6 +28,10 @@ export class CatchUp implements Lag {
   readonly #followBytesMax: number;
   /** Next offset to send, per partition that is behind; the first is the one being read. */
   readonly #offsets = new Map<LogSource, number>();
+  /** Up to where records came while the client was away. */
+  readonly #missedEnds = new Map<LogSource, number>();
+  /** Until what was on its way earlier has been sent again. */
+  #isHeld = false;
   #followed: Followed | undefined;
   /** Partitions that could not be read, one after another. */
   #failures = 0;
@@ -56,14 +60,26 @@ export class CatchUp implements Lag {
     this.#offsets.set(source, offset);
   }
 
+  beginMissed(source: LogSource, offset: number): void {
+    this.#isHeld = true;
+    this.#offsets.set(source, offset);
+    if (offset < source.position) this.#missedEnds.set(source, source.position);
+  }
+
+  start(): void {
+    this.#isHeld = false;
+    this.resume();
+  }
+
   resume(): void {
-    if (this.#followed === undefined && !this.#closed) this.#followFirst();
+    if (this.#followed === undefined && !this.#closed && !this.#isHeld) this.#followFirst();
   }
 
   close(): void {
     this.#closed = true;
     this.#stopFollowing();
     this.#offsets.clear();
+    this.#missedEnds.clear();
   }
 
   #followFirst(): void {
@@ -121,6 +137,7 @@ export class CatchUp implements Lag {
 
   #goLive(source: LogSource): void {
     this.#offsets.delete(source);
+    this.#missedEnds.delete(source);
     for (const subscription of this.#session.subscriptions.values()) {
       const start = subscription.starts.get(source);
       if (start !== undefined && start <= source.position) subscription.starts.delete(source);
@@ -134,6 +151,11 @@ export class CatchUp implements Lag {
       const match = reader.match(source);
       const delivery = this.#deliveryOf(match, source, reader.offset);
       if (!delivery || !this.#session.mayRead(source.partition.topic) || !reader.read(match)) return true;
+      // Who is not there gets nothing at QoS 0.
+      if (Math.min(reader.message.qos, delivery.qos) === 0 && this.#isMissed(source, reader.offset)) {
+        this.#counters.droppedOffline++;
+        return true;
+      }
       return reader.deliver(this.#session, delivery);
     } catch (error) {
       this.#counters.droppedFault++;
@@ -141,6 +163,10 @@ export class CatchUp implements Lag {
       this.#hub.log.error('mqtt-delivery-failed', { topic, partition, offset: reader.offset, error });
       return true;
     }
+  }
+
+  #isMissed(source: LogSource, offset: number): boolean {
+    return this.#missedEnds.size > 0 && offset < (this.#missedEnds.get(source) ?? 0);
   }
 
   #deliveryOf(match: Match<Session>, source: LogSource, offset: number): Delivery<Session> | undefined {
@@ -168,6 +194,7 @@ export class CatchUp implements Lag {
 
   #skip(source: LogSource, fromOffset: number, toOffset: number): void {
     this.#counters.droppedRetention += toOffset - fromOffset;
+    this.#session.skipped += toOffset - fromOffset;
     const { clientId } = this.#session;
     const { topic, partition } = source.partition;
     this.#hub.log.warn('mqtt-client-overtaken', { clientId, topic, partition, fromOffset, toOffset });

@@ -122,6 +122,14 @@ export class Connection implements Client {
     this.#end(undefined);
   }
 
+  get isAwaitingConnect(): boolean {
+    return this.#state === 'awaiting-connect';
+  }
+
+  fail(error: unknown): void {
+    this.#fail(error);
+  }
+
   takeOver(): void {
     this.#fail(
       new MqttError('taken-over', REASON.SESSION_TAKEN_OVER, 'Another client has the same identifier'),
@@ -221,6 +229,12 @@ export class Connection implements Client {
     this.#awaitingRoom = firstByte >> 4 === PACKET_TYPE.PUBLISH && this.publishes?.isFull === true;
     if (this.#awaitingRoom) return false;
     const { bodyStart, bodyEnd } = this.#bounds;
+    if (!isConnected) {
+      const accepting = handleConnect(this, this.#publishCallbacks, firstByte, bytes, bodyStart, bodyEnd);
+      input.start = bodyEnd;
+      if (accepting !== undefined) this.#wait(accepting);
+      return accepting === undefined;
+    }
     const handled = this.#handle(firstByte, bytes, bodyStart, bodyEnd);
     if (handled !== undefined) {
       this.#wait(handled);
@@ -231,10 +245,6 @@ export class Connection implements Client {
   }
 
   #handle(firstByte: number, bytes: Buffer, start: number, end: number): Handled {
-    if (this.#state === 'awaiting-connect') {
-      handleConnect(this, this.#publishCallbacks, firstByte, bytes, start, end);
-      return undefined;
-    }
     if (!flagsAreLegal(firstByte)) throw malformed('Reserved flags in a fixed header [MQTT-2.1.3-1]');
     const type = firstByte >> 4;
     const handler = HANDLER_BY_TYPE[type];
@@ -244,7 +254,7 @@ export class Connection implements Client {
     return handler.handle(this as ConnectedClient, firstByte, bytes, start, end);
   }
 
-  /** The packet is given again when what it waits for is there. */
+  /** A packet is given again when what it waits for is there; CONNECT is not: it has been dealt with then. */
   #wait(handled: Promise<unknown>): void {
     this.#waiting = true;
     const proceed = () => {
@@ -338,9 +348,10 @@ export class Connection implements Client {
   #endSession(): void {
     const session = this.session;
     if (session === undefined) return;
-    const { clients, dispatchers } = this.context;
+    const { clients, dispatchers, sessions } = this.context;
     // Another connection may have taken the identifier already.
     if (clients.get(session.clientId) === this) clients.delete(session.clientId);
+    sessions.detach(session, this.publishes);
     session.close();
     dispatchers.forget(session);
     this.publishes?.close();

@@ -2,7 +2,10 @@
 import type { Partition, TopicView } from '../port.ts';
 import type { DispatcherOptions } from './dispatcher.ts';
 import { Dispatcher } from './dispatcher.ts';
+import type { LogSource } from './log-source.ts';
 import type { Session, SessionSubscription } from './session.ts';
+import { keyOf } from './sessions/received-publishes.ts';
+import type { Place, StoredSubscription } from './sessions/session-records.ts';
 
 /** What a session asks for; see packets/subscribe.ts. */
 export type NewSubscription = Omit<SessionSubscription, 'starts'>;
@@ -58,6 +61,70 @@ export class Dispatchers {
     return existed;
   }
 
+  /** Next offset of each partition that goes to a session. */
+  cursorsOf(session: Session): Place[] {
+    const places: Place[] = [];
+    for (const dispatcher of this.#dispatchers.values()) {
+      const { topicId, partition } = dispatcher.partition;
+      places.push({ topicId, partition, offset: cursorOf(session, dispatcher) });
+    }
+    return places;
+  }
+
+  /** A session's subscriptions, and where they begin, as far as that is ahead of its cursors. */
+  storedSubscriptions(session: Session): StoredSubscription[] {
+    return [...session.subscriptions.values()].map((subscription) => {
+      const { filter, qos, noLocal, retainAsPublished, identifier } = subscription;
+      const starts: Place[] = [];
+      for (const [source, offset] of subscription.starts) {
+        const { topicId, partition } = source.partition;
+        if (offset > cursorOf(session, source)) starts.push({ topicId, partition, offset });
+      }
+      return { filter, qos, noLocal, retainAsPublished, identifier, starts };
+    });
+  }
+
+  /**
+   * Subscriptions of an earlier connection go on where its cursors are, which the session's lag holds until it starts. A
+   * partition without a cursor is younger than that connection: all of it is news.
+   */
+  restore(session: Session, subscriptions: readonly StoredSubscription[], cursors: readonly Place[]): void {
+    if (subscriptions.length === 0) return;
+    if (!this.#running) this.#start();
+    const startsOf = new Map<string, Map<string, number>>();
+    for (const { filter, starts } of subscriptions) startsOf.set(filter, offsetsByPartition(starts));
+    for (const { starts: _starts, ...subscription } of subscriptions) {
+      const restored = { ...subscription, subscriber: session, starts: new Map<LogSource, number>() };
+      session.subscriptions.set(restored.filter, restored);
+      this.#options.tree.set(restored);
+    }
+    const offsets = offsetsByPartition(cursors);
+    for (const dispatcher of this.#dispatchers.values()) {
+      const key = keyOf(dispatcher.partition);
+      // A log that is not flushed at each batch may have lost its end.
+      const cursor = Math.min(offsets.get(key) ?? 0, dispatcher.partition.logEndOffset);
+      session.lag?.beginMissed(dispatcher, cursor);
+      for (const [filter, starts] of startsOf) {
+        const start = starts.get(key);
+        if (start !== undefined) session.subscriptions.get(filter)?.starts.set(dispatcher, start);
+      }
+    }
+  }
+
+  /** Where a place in the log is read for clients; undefined when its topic is gone. */
+  sourceOf({ topicId, partition }: Pick<Place, 'topicId' | 'partition'>): LogSource | undefined {
+    const handle = this.#options.hub.topics.getById(topicId)?.partitions[partition];
+    if (handle === undefined) return undefined;
+    const dispatcher = this.#dispatchers.get(handle);
+    if (dispatcher !== undefined) return dispatcher;
+    return {
+      partition: handle,
+      name: this.#options.mappings.nameOf(handle.topic),
+      position: 0,
+      closed: true,
+    };
+  }
+
   /** The session is gone: nothing is for it any more. */
   forget(session: Session): void {
     for (const filter of session.subscriptions.keys()) this.#options.tree.delete(filter, session);
@@ -109,4 +176,13 @@ export class Dispatchers {
   #add(partition: Partition, fromOffset: number): void {
     this.#dispatchers.set(partition, new Dispatcher(partition, fromOffset, this.#options));
   }
+}
+
+/** Whether live or behind. */
+function cursorOf(session: Session, source: LogSource): number {
+  return session.lag?.offsetOf(source) ?? source.position;
+}
+
+function offsetsByPartition(places: readonly Place[]): Map<string, number> {
+  return new Map(places.map((place) => [keyOf(place), place.offset]));
 }

@@ -2,7 +2,7 @@
 import type { Server } from 'node:net';
 import { createServer } from 'node:net';
 import type { FrontEnd, Hub, ListenerOptions, ListenerView } from '../port.ts';
-import type { Context } from './client.ts';
+import type { Client, Context } from './client.ts';
 import { Connection } from './connection.ts';
 import type { MqttCounters } from './counters.ts';
 import { newCounters } from './counters.ts';
@@ -20,6 +20,7 @@ import { RecordTopics } from './record-topic.ts';
 import { RetainedMessages } from './retained/retained-messages.ts';
 import { Routes } from './routes.ts';
 import type { Session, SessionSubscription } from './session.ts';
+import { Sessions } from './sessions/sessions.ts';
 import { SubscriptionTree } from './subscription-tree.ts';
 import type { WillTarget } from './will.ts';
 import { publishWill } from './will.ts';
@@ -113,6 +114,7 @@ class TcpFrontEnd implements MqttFrontEnd {
     this.#listeners.length = 0;
     // Never opened, or not to be opened: then there is nothing to close.
     const context = await this.#opening?.catch(() => undefined);
+    await context?.sessions.close();
     context?.dispatchers.close();
     await context?.retained.close();
   }
@@ -141,6 +143,17 @@ class TcpFrontEnd implements MqttFrontEnd {
     const routes = new Routes(hub, options.topicLevelsMax, mappings);
     const retained = await RetainedMessages.open({ hub, counters, topics, limits: options });
     this.#retained = retained;
+    const { followBytesMax } = options;
+    const dispatchers = new Dispatchers({ hub, tree, reader: reader(), counters, mappings, followBytesMax });
+    const clients = new Map<string, Client>();
+    const catchUpReader = reader();
+    const sessions = await Sessions.open({
+      hub,
+      clients,
+      dispatchers,
+      resumption: { hub, reader: catchUpReader, counters },
+      sessionsMax: options.sessionsMax,
+    });
     return {
       hub,
       options,
@@ -148,17 +161,11 @@ class TcpFrontEnd implements MqttFrontEnd {
       routes,
       retained,
       mappings,
-      dispatchers: new Dispatchers({
-        hub,
-        tree,
-        reader: reader(),
-        counters,
-        mappings,
-        followBytesMax: options.followBytesMax,
-      }),
-      catchUpReader: reader(),
+      dispatchers,
+      catchUpReader,
       unstored: new UnstoredBytes(options.unstoredBytesTotalMax),
-      clients: new Map(),
+      clients,
+      sessions,
       publishWill: (session, will) => this.#publishWill({ hub, routes, retained }, session, will),
     };
   }

@@ -75,6 +75,7 @@ export class PublishFlow {
   #count = 0;
   #bytes = 0;
   #closed = false;
+  readonly #waiting: (() => void)[] = [];
 
   constructor(options: PublishFlowOptions) {
     this.#options = options;
@@ -88,6 +89,12 @@ export class PublishFlow {
 
   get isEmpty(): boolean {
     return this.#count === 0;
+  }
+
+  /** Resolves when the log has answered everything. */
+  settled(): Promise<void> {
+    if (this.isEmpty) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   /** A publish was handed to the log. */
@@ -144,7 +151,9 @@ export class PublishFlow {
       this.#answer(run, run.reasonCode);
       this.#options.unstored.remove(run.bytes);
     }
-    if (hasSettled) this.#options.onProgress();
+    if (!hasSettled) return;
+    if (this.isEmpty) for (const resolve of this.#waiting.splice(0)) resolve();
+    this.#options.onProgress();
   }
 
   #answer(run: Run, reasonCode: number): void {
@@ -153,27 +162,34 @@ export class PublishFlow {
       this.#options.counters.publishesRefused += run.entries.length;
       this.#options.onRefused(reasonCode, run.message);
     }
-    for (let index = 0; index < run.entries.length && !this.#closed; index++) {
+    for (let index = 0; index < run.entries.length; index++) {
       const entry = run.entries[index]!;
       if (entry === 0) continue;
+      if (entry >> 16 === 2) this.#noteReceived(entry & 0xffff, failed);
+      if (this.#closed) continue;
       if (failed && this.#options.session.version < 5) {
         this.#options.onUnanswerable(reasonCode, run.message);
         return;
       }
-      this.#acknowledge(entry >> 16, entry & 0xffff, reasonCode, failed);
+      this.#acknowledge(entry >> 16, entry & 0xffff, reasonCode);
     }
   }
 
-  #acknowledge(qos: number, packetId: number, reasonCode: number, failed: boolean): void {
-    const { session } = this.#options;
-    if (qos === 1) {
-      session.acknowledge(ACKNOWLEDGEMENT.PUBACK, packetId, reasonCode);
-      return;
+  /** A refusal ends the exchange (section 4.3.3); so does a PUBREL that came early. */
+  #noteReceived(packetId: number, failed: boolean): void {
+    const { received, durable } = this.#options.session;
+    if (failed) {
+      received.delete(packetId);
+      durable?.received.refused(packetId);
+    } else if (received.has(packetId)) {
+      received.set(packetId, 'stored');
+      durable?.received.stored(packetId);
     }
-    // A refusal ends the exchange (section 4.3.3); so does a PUBREL that came early.
-    if (failed) session.received.delete(packetId);
-    else if (session.received.has(packetId)) session.received.set(packetId, 'stored');
-    session.acknowledge(ACKNOWLEDGEMENT.PUBREC, packetId, reasonCode);
+  }
+
+  #acknowledge(qos: number, packetId: number, reasonCode: number): void {
+    const firstByte = qos === 1 ? ACKNOWLEDGEMENT.PUBACK : ACKNOWLEDGEMENT.PUBREC;
+    this.#options.session.acknowledge(firstByte, packetId, reasonCode);
   }
 }
 

@@ -16,8 +16,12 @@ export class RecordFill {
   properties: MessageProperties | undefined = undefined;
   propertyBytes: Buffer = EMPTY;
 
+  /** Of the record that was written last. */
+  offset = -1;
+
   /** Bound once, so that no closure is made per publish. */
   readonly fill = (writer: RecordWriter): void => {
+    this.offset = writer.nextOffset;
     const properties = this.properties;
     const headers = properties === undefined ? 0 : this.#countHeaders(properties);
     writer.startRecord(this.timestampMs, this.key, 0, this.key.length, headers);

@@ -62,7 +62,10 @@ export const ATTRIBUTE = {
   PAYLOAD_FORMAT: 'mqtt.payload-format',
   /** Seconds from the record's timestamp on, decimal. */
   EXPIRY: 'mqtt.expiry',
-  /** Two bytes; with the client id it names a QoS 2 exchange. Private. */
+  /**
+   * With the client id it names a QoS 2 exchange. Two bytes; where the session outlives its connection, behind the six of
+   * the session's number. Private.
+   */
   PACKET_ID: '_mqtt.packet-id',
 } as const;
 
@@ -85,6 +88,8 @@ export interface PublishAttributes {
   readonly retain: boolean;
   /** Kept at QoS 2 only; 0 = none. */
   readonly packetId: number;
+  /** Of a session that outlives its connection. */
+  readonly sessionNumber?: number | undefined;
 }
 
 /**
@@ -103,10 +108,27 @@ export function encodeAttributes(
   if (publish.retain) pairs.push([ATTRIBUTE.RETAIN, DIGITS[1]!]);
   if (properties) pushProperties(pairs, properties.bytes, properties.values);
   const keepsPacketId = publish.qos === 2 && publish.packetId > 0;
-  if (keepsPacketId) pairs.push([ATTRIBUTE.PACKET_ID, Buffer.alloc(2)]);
+  if (keepsPacketId) pairs.push([ATTRIBUTE.PACKET_ID, packetIdBytes(publish.sessionNumber)]);
   const encoded = encodePairs(pairs);
   if (keepsPacketId) patchPacketId(encoded, publish.packetId);
   return encoded;
+}
+
+function packetIdBytes(sessionNumber: number | undefined): Buffer {
+  if (sessionNumber === undefined) return Buffer.alloc(2);
+  const bytes = Buffer.alloc(PACKET_ID_BYTES);
+  bytes.writeUIntBE(sessionNumber, 0, 6);
+  return bytes;
+}
+
+/** Of {@link ATTRIBUTE.PACKET_ID} with a session's number. */
+export const PACKET_ID_BYTES = 8;
+
+export function readPacketId(
+  bytes: Buffer,
+  start: number,
+): { readonly sessionNumber: number; readonly packetId: number } {
+  return { sessionNumber: bytes.readUIntBE(start, 6), packetId: bytes.readUInt16BE(start + 6) };
 }
 
 /** Another packet identifier in attributes that were encoded at QoS 2. */

@@ -67,6 +67,8 @@ export class Session {
   retained: { add(requests: readonly RetainedRequest[]): void } | undefined;
   /** Undefined for a session that ends with its connection. */
   durable: DurableSession | undefined;
+  /** Offsets that retention, or a limit, took from the session and that its client has not been told of. */
+  skipped = 0;
 
   readonly #access: Access;
   readonly #log: Log;
@@ -227,7 +229,7 @@ export class Session {
   }
 
   /** Sends a message again under its packet identifier, marked as such [MQTT-3.3.1-1] [MQTT-4.4.0-1]. */
-  redeliver(message: MessageView, packetId: number, delivery: Delivery<Session>): void {
+  redeliver(message: MessageView, packetId: number, retain: boolean, delivery: Delivery<Session>): void {
     const qos: QoS = this.#inflight.get(packetId) === AWAIT.PUBACK ? 1 : 2;
     const length = publishRemainingLength(message, this.version, qos, delivery.identifiers);
     if (this.#isTooLarge(length)) {
@@ -235,7 +237,7 @@ export class Session {
       return;
     }
     this.#counters.messagesDelivered++;
-    const first = firstByteOf(qos, delivery.retainAsPublished && message.retain) | DUP;
+    const first = firstByteOf(qos, retain) | DUP;
     this.send(encodePublish(first, message, length, this.version, packetId, delivery.identifiers));
   }
 

@@ -176,9 +176,10 @@ function storedWillOf({ will }: ConnectPacket): StoredWill | undefined {
   return { topic, payload, qos, retain, properties: bytes, delaySeconds: 0 };
 }
 
+/** 3.1 has no flag for it. */
 function encodeAccepted({ client, packet, clientId, expirySeconds }: Connecting, isPresent: boolean): Buffer {
   const properties = capabilities(client.context, packet, clientId, expirySeconds);
-  return encodeConnack(packet.version, REASON.SUCCESS, isPresent, properties);
+  return encodeConnack(packet.version, REASON.SUCCESS, isPresent && packet.version > 3, properties);
 }
 
 /** False when the client cannot be told that it is welcome. */

@@ -44,6 +44,10 @@ export const publishHandler: PacketHandler = {
         `larger than max.message.bytes of ${route.kafkaTopic}`,
       );
     }
+    if (bounds.qos === 2 && client.session.durable !== undefined) {
+      const written = client.context.sessions.tail.awaitPosition(partition);
+      if (written !== undefined) return written;
+    }
     const payloadLength = bounds.payloadEnd - bounds.payloadStart;
     bounds.retain = bounds.retain && !route.ignoresRetain;
     let stored: Promise<Published | Refused>;
@@ -60,6 +64,7 @@ export const publishHandler: PacketHandler = {
       stored = client.context.hub.publish(partition, record.fill);
     }
     client.context.counters.publishesReceived++;
+    if (bounds.qos === 2) client.session.durable?.receiving(bounds.packetId, partition, record.offset);
     client.publishes.add(stored, bounds.qos, bounds.packetId, payloadLength);
     return undefined;
   },
@@ -134,7 +139,8 @@ function fillFrom(client: ConnectedClient, route: Route, bytes: Buffer): void {
 
 function attributesOf({ session }: ConnectedClient, route: Route) {
   const { qos, retain, packetId } = bounds;
-  return { topic: route.key, clientId: session.clientIdBytes, qos, retain, packetId };
+  const sessionNumber = session.durable?.sessionNumber;
+  return { topic: route.key, clientId: session.clientIdBytes, qos, retain, packetId, sessionNumber };
 }
 
 /** Of a publish without properties of its own: the same every time but for the packet identifier. */

@@ -9,13 +9,14 @@ import { checkTopicFilter } from '../topic-filter.ts';
 export const unsubscribeHandler: PacketHandler = {
   type: PACKET_TYPE.UNSUBSCRIBE,
   name: 'UNSUBSCRIBE',
-  handle({ session, context, output }, _firstByte, bytes, start, end) {
+  handle({ session, context }, _firstByte, bytes, start, end) {
     const packet = readUnsubscribe(bytes, start, end, session.version);
     for (const filter of packet.filters) checkTopicFilter(filter);
     const codes = context.dispatchers
       .unsubscribe(session, packet.filters)
       .map((existed) => (existed ? REASON.SUCCESS : REASON.NO_SUBSCRIPTION_EXISTED));
-    output.write(encodeUnsuback(session.version, packet.packetId, codes));
+    session.durable?.changed();
+    session.sendDurably(encodeUnsuback(session.version, packet.packetId, codes));
     return undefined;
   },
 };

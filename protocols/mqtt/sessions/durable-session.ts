@@ -3,7 +3,14 @@
 // and one write is under way at a time; packets keep their order.
 import type { Partition, Refused } from '../../port.ts';
 import type { ReceivedPublishes } from './received-publishes.ts';
-import type { Place, StoredDelivery, StoredExchange, StoredSession, StoredWill } from './session-records.ts';
+import type {
+  Place,
+  StoredDelivery,
+  StoredExchange,
+  StoredReceived,
+  StoredSession,
+  StoredWill,
+} from './session-records.ts';
 import type { SessionChanges } from './session-store.ts';
 
 /** What a durable session is told about the live one; all of it as it is now. */
@@ -32,6 +39,8 @@ export interface DurableSessionOptions {
   searchedFrom(place: Place): number;
   /** Sends a packet that was held. */
   send(packet: Buffer): void;
+  /** What was held may have made room. */
+  onWritten(): void;
   /** What has changed could not be written: the connection cannot go on. */
   onUnstorable(refused: Refused): void;
   /** Something has changed that need not be written at once. */
@@ -134,18 +143,32 @@ export class DurableSession {
       return;
     }
     this.#release(heldCount);
+    this.#options.onWritten();
     if (this.isHolding) this.#schedule();
   }
 
-  /** @returns what has to be written when the connection ends, all of it; nothing is written or sent any more. */
-  close(disconnectedAtMs: number): Required<SessionChanges> {
+  /**
+   * Writes what the client has published and not released, as it is now.
+   * @returns what of it the log may yet refuse; undefined when it could not be written.
+   */
+  async writeReceived(): Promise<readonly Place[] | undefined> {
+    const unsettled = this.received.unsettled();
+    const refused = await this.#options.write({ received: this.receivedNow() });
+    return refused === undefined ? unsettled : undefined;
+  }
+
+  receivedNow(): StoredReceived {
+    return this.received.snapshot(this.#options.searchedFrom);
+  }
+
+  /**
+   * @returns what has to be written when the connection ends; nothing is written or sent from here any more. What was
+   * received is not among it: some of it may be on its way to the log.
+   */
+  close(disconnectedAtMs: number): { readonly session: StoredSession; readonly delivery: StoredDelivery } {
     this.#closed = true;
     this.#held = [];
-    return {
-      session: this.#session(disconnectedAtMs),
-      delivery: this.#delivery(),
-      received: this.received.snapshot(this.#options.searchedFrom),
-    };
+    return { session: this.#session(disconnectedAtMs), delivery: this.#delivery() };
   }
 
   #touch(): void {
@@ -166,7 +189,7 @@ export class DurableSession {
     const changes = {
       ...(this.#sessionChanged ? { session: this.#session(-1) } : {}),
       ...(this.#deliveryChanged ? { delivery: this.#delivery() } : {}),
-      ...(this.#receivedChanged ? { received: this.received.snapshot(this.#options.searchedFrom) } : {}),
+      ...(this.#receivedChanged ? { received: this.receivedNow() } : {}),
     };
     this.#sessionChanged = false;
     this.#deliveryChanged = false;

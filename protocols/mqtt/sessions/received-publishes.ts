@@ -47,6 +47,11 @@ export class ReceivedPublishes {
     this.#publishes.delete(packetId);
   }
 
+  /** Publishes that the log may yet refuse. */
+  unsettled(): Place[] {
+    return [...this.#publishes.values()].filter(({ isStored }) => !isStored);
+  }
+
   /** @param searchedFrom where the search after a crash begins: what is known below it need not be said. */
   snapshot(searchedFrom: (place: Place) => number): StoredReceived {
     const known = new Map(this.#next);

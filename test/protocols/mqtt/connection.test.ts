@@ -19,7 +19,6 @@ describe('CONNECT', () => {
     const { connack } = await client(5, { clean: false, properties: { sessionExpiryInterval: 100 } });
     expect(connack.sessionPresent).toBe(false);
     expect(connack.properties).toEqual({
-      sessionExpiryInterval: 0,
       receiveMaximum: 20,
       retainAvailable: true,
       maximumPacketSize: 5000,

@@ -102,9 +102,9 @@ describe('the end of a connection', () => {
     expect(frontEnd.counters.messagesDelivered).toBe(0);
   });
 
-  it('leaves no session behind: a client that comes back starts anew [FAULTS 42]', async () => {
+  it('leaves no session of a clean start behind: a client that comes back starts anew [FAULTS 42]', async () => {
     const { client, hub } = await serve();
-    const first = await client(4, { clientId: 'same', clean: false });
+    const first = await client(4, { clientId: 'same' });
     await subscribe(first, { topic: '#', qos: 1 });
     first.send({ cmd: 'disconnect' });
     await first.end();

@@ -1,0 +1,261 @@
+// After a crash, which QoS 2 publishes does the log have that no record of their session tells of? Each carries its packet
+// identifier and the number of its session, so the end of each partition is searched for them, from a position on that
+// the state table holds: below it, the sessions' own records know everything. The position of a partition is on disk
+// before the first such publish of it is, and moves on with checkpoints while there are more.
+import type { Clock, Hub, Log, Partition, RecordCursor, RecordRange, Timer } from '../../port.ts';
+import { MqttError } from '../errors.ts';
+import { nameIs } from '../message-view.ts';
+import { REASON } from '../reason-codes.ts';
+import { ATTRIBUTE, PACKET_ID_BYTES, readPacketId } from '../record-mapping.ts';
+import { keyOf } from './received-publishes.ts';
+import type { Place, ReceivedPublish } from './session-records.ts';
+import type { SessionStore } from './session-store.ts';
+
+const CHECKPOINT_INTERVAL_MS = 10_000;
+const READ_BYTES = 1024 * 1024;
+
+export interface ReceivedTailOptions {
+  readonly hub: Hub;
+  readonly store: SessionStore;
+  /**
+   * Writes what the connected sessions have received, and resolves with what of it was still on its way to the log then;
+   * undefined when something could not be written.
+   */
+  checkpoint(): Promise<readonly Place[] | undefined>;
+}
+
+interface Found {
+  readonly sessionNumber: number;
+  readonly publish: ReceivedPublish;
+}
+
+export class ReceivedTail {
+  readonly #hub: Hub;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #store: SessionStore;
+  readonly #checkpointSessions: ReceivedTailOptions['checkpoint'];
+  readonly #making = new Map<string, Promise<void>>();
+  #timer: Timer | undefined;
+  #isMoving = false;
+  #closed = false;
+
+  constructor(options: ReceivedTailOptions) {
+    this.#hub = options.hub;
+    this.#clock = options.hub.clock;
+    this.#log = options.hub.log;
+    this.#store = options.store;
+    this.#checkpointSessions = options.checkpoint;
+  }
+
+  /**
+   * To be asked before a QoS 2 publish of a durable session goes to a partition. A promise says that its position is
+   * being written; then it is asked again. Rejects with MqttError when it cannot be written.
+   */
+  awaitPosition(partition: Partition): undefined | Promise<void> {
+    this.#isMoving = true;
+    this.#timer ??= this.#closed
+      ? undefined
+      : this.#clock.setTimer(CHECKPOINT_INTERVAL_MS, () => void this.#checkpointInTime());
+    if (this.#positionOf(partition) !== undefined) return undefined;
+    const { topicId } = partition;
+    let making = this.#making.get(topicId);
+    if (making === undefined) {
+      making = this.#makePositions(topicId).finally(() => this.#making.delete(topicId));
+      this.#making.set(topicId, making);
+    }
+    return making;
+  }
+
+  /** Below this offset the search sees nothing. */
+  searchedFrom(place: Place): number {
+    return this.#positionOf(place) ?? 0;
+  }
+
+  /** The topic is gone, and all positions in it. */
+  forget(topicId: string): void {
+    if (this.#store.tailOf(topicId).length > 0) void this.#store.writeTail(topicId, []);
+  }
+
+  /** At the start, before anybody is served: finds what a crash has left, and gives it to its sessions. */
+  async recover(): Promise<void> {
+    const found = new Map<string, Found[]>();
+    const ends: Place[] = [];
+    for (const [topicId, places] of this.#store.tails()) {
+      const topic = this.#hub.topics.getById(topicId);
+      if (topic === undefined) {
+        this.forget(topicId);
+        continue;
+      }
+      for (const place of places) {
+        const partition = topic.partitions[place.partition];
+        if (partition === undefined) continue;
+        const offset = await this.#search(partition, place.offset, found);
+        ends.push({ topicId, partition: place.partition, offset });
+      }
+    }
+    for (const [clientId, ofClient] of found) await this.#give(clientId, ofClient, ends);
+    await this.#move(ends);
+  }
+
+  /** The last checkpoint, when nobody is connected any more: the next start has nothing to search. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.cancel();
+    await this.#checkpoint();
+  }
+
+  #positionOf({ topicId, partition }: Pick<Place, 'topicId' | 'partition'>): number | undefined {
+    return this.#store.tailOf(topicId).find((place) => place.partition === partition)?.offset;
+  }
+
+  async #makePositions(topicId: string): Promise<void> {
+    const partitions = this.#hub.topics.getById(topicId)?.partitions ?? [];
+    const places = partitions.map((each) => ({
+      topicId,
+      partition: each.partition,
+      offset: this.#positionOf(each) ?? each.highWatermark,
+    }));
+    const refused = await this.#store.writeTail(topicId, places);
+    if (refused !== undefined)
+      throw new MqttError('refused', REASON.IMPLEMENTATION_SPECIFIC_ERROR, refused.message);
+  }
+
+  async #checkpointInTime(): Promise<void> {
+    await this.#checkpoint();
+    this.#timer = undefined;
+  }
+
+  async #checkpoint(): Promise<void> {
+    if (!this.#isMoving) return;
+    this.#isMoving = false;
+    // What is committed until now has been seen by its session, or is on its way there.
+    const ends: Place[] = [];
+    for (const [topicId, places] of this.#store.tails()) {
+      const partitions = this.#hub.topics.getById(topicId)?.partitions ?? [];
+      for (const { partition } of places) {
+        const end = partitions[partition]?.highWatermark;
+        if (end !== undefined) ends.push({ topicId, partition, offset: end });
+      }
+    }
+    const unsettled = await this.#checkpointSessions();
+    if (unsettled === undefined) {
+      this.#isMoving = true;
+      return;
+    }
+    const firstUnsettled = new Map<string, number>();
+    for (const place of unsettled) {
+      const first = firstUnsettled.get(keyOf(place)) ?? Number.POSITIVE_INFINITY;
+      firstUnsettled.set(keyOf(place), Math.min(first, place.offset));
+    }
+    await this.#move(
+      ends.map((end) => ({
+        ...end,
+        offset: Math.min(end.offset, firstUnsettled.get(keyOf(end)) ?? end.offset),
+      })),
+    );
+  }
+
+  async #move(ends: readonly Place[]): Promise<void> {
+    const byTopic = new Map<string, Place[]>();
+    for (const end of ends) byTopic.set(end.topicId, [...(byTopic.get(end.topicId) ?? []), end]);
+    for (const [topicId, places] of byTopic) {
+      const stored = this.#store.tailOf(topicId);
+      const isNew = places.some((place) => !stored.some((other) => samePlace(place, other)));
+      if (!isNew) continue;
+      const moved = new Set(places.map(({ partition }) => partition));
+      const kept = stored.filter(({ partition }) => !moved.has(partition));
+      const refused = await this.#store.writeTail(topicId, [...kept, ...places]);
+      // The search after a crash is longer, and finds the same.
+      if (refused !== undefined)
+        this.#log.warn('mqtt-checkpoint-failed', { topicId, message: refused.message });
+    }
+  }
+
+  /** @returns up to where it has been searched. */
+  async #search(partition: Partition, fromOffset: number, found: Map<string, Found[]>): Promise<number> {
+    const cursor = this.#hub.cursor();
+    let offset = Math.max(fromOffset, partition.logStartOffset);
+    while (offset < partition.highWatermark) {
+      const range = await partition.read({ offset, maxBytes: READ_BYTES, upTo: 'highWatermark' });
+      if (range.refused !== undefined) {
+        this.#log.error('mqtt-search-failed', {
+          topic: partition.topic,
+          partition: partition.partition,
+          ...range,
+        });
+        return fromOffset;
+      }
+      this.#collect(cursor, range, partition, offset, found);
+      range.release?.();
+      offset = range.nextOffset;
+    }
+    return offset;
+  }
+
+  #collect(
+    cursor: RecordCursor,
+    range: RecordRange,
+    { topicId, partition }: Partition,
+    fromOffset: number,
+    found: Map<string, Found[]>,
+  ): void {
+    cursor.reset(range);
+    while (cursor.nextBatch()) {
+      if (cursor.batchIsControl) continue;
+      while (cursor.nextRecord()) {
+        if (cursor.offset < fromOffset) continue;
+        const publish = readPublish(cursor);
+        if (publish === undefined || !this.#store.has(publish.clientId)) continue;
+        const { clientId, sessionNumber, packetId } = publish;
+        const place = { topicId, partition, offset: cursor.offset };
+        const ofClient = found.get(clientId) ?? [];
+        ofClient.push({ sessionNumber, publish: { packetId, ...place } });
+        found.set(clientId, ofClient);
+      }
+    }
+  }
+
+  /** Adds to the session's records what they do not know. */
+  async #give(clientId: string, found: readonly Found[], ends: readonly Place[]): Promise<void> {
+    const stored = await this.#store.read(clientId);
+    if (stored === undefined) return;
+    const { session, received } = stored;
+    const known = new Map(received.known.map((place) => [keyOf(place), place.offset]));
+    const unknown = found.filter(
+      ({ sessionNumber, publish }) =>
+        sessionNumber === session.sessionNumber && publish.offset >= (known.get(keyOf(publish)) ?? 0),
+    );
+    if (unknown.length === 0) return;
+    const byPacketId = new Map(received.publishes.map((publish) => [publish.packetId, publish]));
+    for (const { publish } of unknown) byPacketId.set(publish.packetId, publish);
+    const refused = await this.#store.write(clientId, {
+      received: { known: ends, publishes: [...byPacketId.values()] },
+    });
+    if (refused !== undefined)
+      throw new Error(`what ${clientId} published is not stored: ${refused.message}`);
+  }
+}
+
+function samePlace(left: Place, right: Place): boolean {
+  return left.topicId === right.topicId && left.partition === right.partition && left.offset === right.offset;
+}
+
+/** Undefined for a record that is no QoS 2 publish of a durable session. */
+function readPublish(
+  cursor: RecordCursor,
+): { readonly clientId: string; readonly sessionNumber: number; readonly packetId: number } | undefined {
+  if (cursor.attributeCount === 0) return undefined;
+  let clientId: string | undefined;
+  cursor.rewindAttributes();
+  while (cursor.nextAttribute()) {
+    const { bytes, nameStart, nameEnd, itemStart, itemEnd } = cursor;
+    if (nameIs(CLIENT_ID, bytes, nameStart, nameEnd)) clientId = bytes.toString('utf8', itemStart, itemEnd);
+    if (!nameIs(PACKET_ID, bytes, nameStart, nameEnd) || itemEnd - itemStart !== PACKET_ID_BYTES) continue;
+    return clientId === undefined ? undefined : { clientId, ...readPacketId(bytes, itemStart) };
+  }
+  return undefined;
+}
+
+const CLIENT_ID = Buffer.from(ATTRIBUTE.CLIENT_ID);
+const PACKET_ID = Buffer.from(ATTRIBUTE.PACKET_ID);

@@ -1,0 +1,297 @@
+// Sessions from one connection to the next: which client has one, what it is made of again, how it ends. What is done for
+// one client identifier is done one after another, so that a takeover finds what the connection before has left.
+import type { Clock, Hub, Log, Refused, Timer } from '../../port.ts';
+import type { Dispatchers } from '../dispatchers.ts';
+import type { PublishFlow } from '../publish-flow.ts';
+import type { Session } from '../session.ts';
+import { Deadlines } from './deadlines.ts';
+import { DurableSession } from './durable-session.ts';
+import { ReceivedPublishes } from './received-publishes.ts';
+import { ReceivedTail } from './received-tail.ts';
+import type { ResumptionOptions } from './resumption.ts';
+import { resendExchanges } from './resumption.ts';
+import type { Place, StoredSession, StoredWill } from './session-records.ts';
+import type { StoredRecords } from './session-store.ts';
+import { SessionStore } from './session-store.ts';
+
+/** Cursors and acknowledgements of QoS 1 are written this often: after a crash their messages come again. */
+const TOUCHED_INTERVAL_MS = 1000;
+const SESSION_NUMBERS = 2 ** 47;
+
+export interface SessionsOptions {
+  readonly hub: Hub;
+  /** Connected clients by client identifier. */
+  readonly clients: ReadonlyMap<string, { readonly session: Session | undefined }>;
+  readonly dispatchers: Dispatchers;
+  readonly resumption: Omit<ResumptionOptions, 'sourceOf'>;
+  readonly sessionsMax: number;
+}
+
+/** What CONNECT makes durable. */
+export interface SessionTerms {
+  readonly expirySeconds: number;
+  readonly will: StoredWill | undefined;
+}
+
+export class Sessions {
+  readonly tail: ReceivedTail;
+  /** A session has ended that was not connected; undefined when its record could not be read. */
+  onEnded: ((clientId: string, session: StoredSession | undefined) => void) | undefined;
+  readonly #hub: Hub;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #store: SessionStore;
+  readonly #options: SessionsOptions;
+  readonly #deadlines: Deadlines<string>;
+  /** What is done for a client identifier, one behind the other. */
+  readonly #work = new Map<string, Promise<void>>();
+  /** What the last connection of a client has left, on its way to the disk. */
+  readonly #detaching = new Map<string, Promise<void>>();
+  readonly #connected = new Set<DurableSession>();
+  readonly #touched = new Set<DurableSession>();
+  #touchedTimer: Timer | undefined;
+  /** What some client has published is in no record of its session: only the search after a restart finds it. */
+  #isIncomplete = false;
+  readonly #stopListening: () => void;
+
+  private constructor(store: SessionStore, options: SessionsOptions) {
+    const { hub } = options;
+    this.#hub = hub;
+    this.#clock = hub.clock;
+    this.#log = hub.log;
+    this.#store = store;
+    this.#options = options;
+    this.#deadlines = new Deadlines(hub.clock, (clientId) => this.#expire(clientId));
+    this.tail = new ReceivedTail({ hub, store, checkpoint: () => this.#checkpointReceived() });
+    this.#stopListening = hub.topics.onChange(({ kind, topic }) => {
+      if (kind === 'deleted') this.tail.forget(topic.topicId);
+    });
+  }
+
+  /** Resolves when the sessions of before are known, and what a crash has left is put in order. */
+  static async open(options: SessionsOptions): Promise<Sessions> {
+    const store = await SessionStore.open(options.hub);
+    const sessions = new Sessions(store, options);
+    await sessions.tail.recover();
+    for (const clientId of store.clientIds()) sessions.#setDeadline(clientId);
+    return sessions;
+  }
+
+  /** Sessions that outlive their connections, whether connected or not. */
+  get count(): number {
+    return this.#store.size;
+  }
+
+  /** Whether another can be made. */
+  get isFull(): boolean {
+    const { sessionsMax } = this.#options;
+    return sessionsMax > 0 && this.#store.size >= sessionsMax;
+  }
+
+  /** Whether nothing is known of a client identifier: then nothing has to be waited for. */
+  isUnknown(clientId: string): boolean {
+    return !this.#store.has(clientId) && !this.#work.has(clientId) && !this.#detaching.has(clientId);
+  }
+
+  isServing(clientId: string): boolean {
+    return this.#store.isServing(clientId);
+  }
+
+  /** Runs when all that was begun for the client identifier before is done. */
+  exclusively(clientId: string, work: () => Promise<void>): Promise<void> {
+    const before = this.#work.get(clientId) ?? Promise.resolve();
+    const done = before.then(work);
+    // Who comes next does not care how it ended; who waits for `done` does.
+    const settled = done
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#work.get(clientId) === settled) this.#work.delete(clientId);
+      });
+    this.#work.set(clientId, settled);
+    return done;
+  }
+
+  /** Within {@link exclusively}: what the client's last connection has left is on disk. */
+  async detached(clientId: string): Promise<void> {
+    await this.#detaching.get(clientId);
+    this.#deadlines.delete(clientId);
+  }
+
+  /** Within {@link exclusively}: the session as it was left; undefined when there is none, or none any more. */
+  async load(clientId: string): Promise<StoredRecords | undefined> {
+    if (!this.#store.has(clientId)) return undefined;
+    if (this.#store.deadlineMs(clientId) <= this.#clock.now()) {
+      await this.end(clientId);
+      return undefined;
+    }
+    return this.#store.read(clientId);
+  }
+
+  /** Within {@link exclusively}: the session is over. */
+  async end(clientId: string): Promise<Refused | undefined> {
+    const stored = await this.#store.read(clientId).catch((error: unknown) => {
+      this.#log.error('mqtt-session-unreadable', { clientId, error });
+      return undefined;
+    });
+    const refused = await this.#store.remove(clientId);
+    if (refused === undefined) this.onEnded?.(clientId, stored?.session);
+    return refused;
+  }
+
+  /**
+   * Within {@link exclusively}: makes a session, or goes on with one, on disk when it resolves.
+   * @param resumed undefined = what there was is over.
+   */
+  async begin(
+    clientId: string,
+    terms: SessionTerms,
+    resumed: StoredRecords | undefined,
+  ): Promise<StoredRecords | Refused> {
+    const session: StoredSession = {
+      sessionNumber: resumed?.session.sessionNumber ?? this.#hub.random.below(SESSION_NUMBERS),
+      expirySeconds: terms.expirySeconds,
+      disconnectedAtMs: -1,
+      will: terms.will,
+      subscriptions: resumed?.session.subscriptions ?? [],
+    };
+    const refused = await this.#store.write(clientId, {
+      session,
+      ...(resumed === undefined ? { delivery: null, received: null } : {}),
+    });
+    if (refused !== undefined) return refused;
+    const { delivery, received } = resumed ?? NOTHING_STORED;
+    return { session, delivery, received };
+  }
+
+  /** The connection that {@link begin} was for is gone before it was answered. */
+  async leave(clientId: string, { session }: StoredRecords): Promise<void> {
+    await this.#store.write(clientId, { session: { ...session, disconnectedAtMs: this.#clock.now() } });
+    this.#setDeadline(clientId);
+  }
+
+  /** The client is connected from now on; nothing has been sent to it but CONNACK. */
+  attach(
+    session: Session,
+    { session: stored, delivery, received }: StoredRecords,
+    onUnstorable: (refused: Refused) => void,
+  ): void {
+    const { dispatchers } = this.#options;
+    const durable = new DurableSession({
+      clientId: session.clientId,
+      sessionNumber: stored.sessionNumber,
+      expirySeconds: stored.expirySeconds,
+      will: stored.will,
+      received: new ReceivedPublishes(received),
+      exchanges: delivery.exchanges,
+      live: {
+        cursors: () => (session.subscriptions.size === 0 ? undefined : dispatchers.cursorsOf(session)),
+        subscriptions: () => dispatchers.storedSubscriptions(session),
+        awaited: () => session.awaited(),
+        lastPacketId: () => session.lastPacketId,
+      },
+      write: (changes) => this.#store.write(session.clientId, changes),
+      searchedFrom: (place) => this.tail.searchedFrom(place),
+      send: (packet) => session.release(packet),
+      onWritten: () => session.drained(),
+      onUnstorable,
+      onTouched: (touched) => this.#touch(touched),
+    });
+    session.durable = durable;
+    this.#connected.add(durable);
+    for (const { packetId } of received.publishes) session.received.set(packetId, 'stored');
+    session.restore(delivery.exchanges, delivery.lastPacketId);
+    dispatchers.restore(session, stored.subscriptions, delivery.cursors ?? []);
+    void this.#catchUp(session, delivery.exchanges); // never rejects
+  }
+
+  async #catchUp(session: Session, exchanges: StoredRecords['delivery']['exchanges']): Promise<void> {
+    const { resumption, dispatchers } = this.#options;
+    try {
+      const sourceOf = dispatchers.sourceOf.bind(dispatchers);
+      await resendExchanges(session, exchanges, { ...resumption, sourceOf });
+    } catch (error) {
+      this.#log.error('mqtt-resumption-failed', { clientId: session.clientId, error });
+    }
+    if (!session.closed) session.lag?.start();
+  }
+
+  /**
+   * The connection has ended: what there is to know is written, or the session ends with it. To be called before the
+   * session is taken out of anything else.
+   */
+  detach(session: Session, publishes: PublishFlow | undefined): void {
+    const { durable, clientId } = session;
+    if (durable === undefined) return;
+    this.#connected.delete(durable);
+    this.#touched.delete(durable);
+    const atMs = this.#clock.now();
+    const { session: record, delivery } = durable.close(atMs);
+    const write = async (): Promise<void> => {
+      // Whether the log has what the client sent last is known before anybody asks for it again.
+      await publishes?.settled();
+      const refused =
+        durable.expirySeconds === 0
+          ? await this.end(clientId)
+          : await this.#store.write(clientId, { session: record, delivery, received: durable.receivedNow() });
+      if (refused === undefined) return;
+      this.#isIncomplete = true;
+      this.#log.error('mqtt-session-not-stored', { clientId, message: refused.message });
+      this.#store.noteDisconnected(clientId, atMs);
+    };
+    const detaching = write().finally(() => {
+      if (this.#detaching.get(clientId) === detaching) this.#detaching.delete(clientId);
+      this.#setDeadline(clientId);
+    });
+    this.#detaching.set(clientId, detaching);
+  }
+
+  /** Nobody is connected any more: all that is under way is written. */
+  async close(): Promise<void> {
+    this.#stopListening();
+    this.#deadlines.close();
+    this.#touchedTimer?.cancel();
+    while (this.#detaching.size + this.#work.size > 0) {
+      await Promise.all([...this.#detaching.values(), ...this.#work.values()]);
+    }
+    await this.tail.close();
+  }
+
+  #setDeadline(clientId: string): void {
+    if (this.#options.clients.get(clientId)?.session?.durable !== undefined) return;
+    this.#deadlines.set(clientId, this.#store.deadlineMs(clientId));
+  }
+
+  #expire(clientId: string): void {
+    const work = this.exclusively(clientId, async () => {
+      if (!this.#store.has(clientId) || this.#options.clients.has(clientId)) return;
+      await this.#detaching.get(clientId);
+      if (this.#store.deadlineMs(clientId) > this.#clock.now()) return;
+      this.#log.info('mqtt-session-expired', { clientId });
+      await this.end(clientId);
+    });
+    work.catch((error: unknown) => this.#log.error('mqtt-session-not-ended', { clientId, error }));
+  }
+
+  #touch(durable: DurableSession): void {
+    this.#touched.add(durable);
+    this.#touchedTimer ??= this.#clock.setTimer(TOUCHED_INTERVAL_MS, () => {
+      this.#touchedTimer = undefined;
+      for (const touched of this.#touched) void touched.flush(); // never rejects
+      this.#touched.clear();
+    });
+  }
+
+  /** See {@link ReceivedTail}. Undefined when something could not be written. */
+  async #checkpointReceived(): Promise<readonly Place[] | undefined> {
+    const written = await Promise.all([...this.#connected].map((session) => session.writeReceived()));
+    // Of those that have left, all that is known is on its way too.
+    await Promise.all(this.#detaching.values());
+    if (this.#isIncomplete || written.includes(undefined)) return undefined;
+    return written.flatMap((unsettled) => unsettled ?? []);
+  }
+}
+
+const NOTHING_STORED: Pick<StoredRecords, 'delivery' | 'received'> = {
+  delivery: { cursors: undefined, lastPacketId: 0, exchanges: [] },
+  received: { known: [], publishes: [] },
+};

@@ -1,0 +1,170 @@
+// Sessions that outlive their connections, over the protocol: what a client finds when it is back.
+import type { IPublishPacket } from 'mqtt-packet';
+import { describe, expect, it } from 'vitest';
+import type { Connected, Serving } from '../front-end-fixture.ts';
+import { serve } from '../front-end-fixture.ts';
+
+const KEPT = { clean: false, properties: { sessionExpiryInterval: 3600 } };
+
+async function subscribe(client: Connected, topic: string, qos: 0 | 1 | 2): Promise<void> {
+  client.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic, qos }] });
+  await client.expect('suback');
+}
+
+async function leave(client: Connected): Promise<void> {
+  client.send({ cmd: 'disconnect' });
+  await client.end();
+}
+
+async function publish(client: Connected, topic: string, payload: string, qos: 0 | 1 = 1): Promise<void> {
+  client.send({ cmd: 'publish', topic, payload, qos, messageId: 7, dup: false, retain: false });
+  if (qos === 1) await client.expect('puback');
+}
+
+function ack(client: Connected, { messageId }: IPublishPacket): void {
+  client.send({ cmd: 'puback', messageId: messageId! });
+}
+
+/** A subscriber that has gone. */
+async function leftBehind(serving: Serving, filter: string, qos: 0 | 1 | 2 = 1): Promise<void> {
+  const client = await serving.client(5, { clientId: 'kept', ...KEPT });
+  expect(client.connack.sessionPresent).toBe(false);
+  await subscribe(client, filter, qos);
+  await leave(client);
+}
+
+const back = (serving: Serving) => serving.client(5, { clientId: 'kept', ...KEPT });
+
+describe('a session that is kept', () => {
+  it('gets what came while its client was away, in order, and then what comes', async () => {
+    const serving = await serve();
+    await leftBehind(serving, 'a/#');
+    const publisher = await serving.client(4);
+    for (const payload of ['1', '2', '3']) await publish(publisher, 'a/b', payload);
+    await publish(publisher, 'other', 'x');
+    const client = await back(serving);
+    expect(client.connack.sessionPresent).toBe(true);
+    for (const payload of ['1', '2', '3']) {
+      const message = await client.expect('publish');
+      expect(message).toMatchObject({ payload: Buffer.from(payload), qos: 1, dup: false });
+      ack(client, message);
+    }
+    await publish(publisher, 'a/b', '4');
+    expect(await client.expect('publish')).toMatchObject({ payload: Buffer.from('4') });
+  });
+
+  it('is sent what it has not acknowledged again, first, in order, under its identifiers, as a duplicate', async () => {
+    const serving = await serve();
+    const first = await back(serving);
+    await subscribe(first, '#', 1);
+    const publisher = await serving.client(4);
+    for (const payload of ['1', '2', '3']) await publish(publisher, 't', payload);
+    const sent = [
+      await first.expect('publish'),
+      await first.expect('publish'),
+      await first.expect('publish'),
+    ];
+    ack(first, sent[1]!);
+    first.send({ cmd: 'pingreq' });
+    await first.expect('pingresp');
+    await leave(first);
+    await publish(publisher, 't', '4');
+    const client = await back(serving);
+    const resent = [await client.expect('publish'), await client.expect('publish')];
+    expect(resent.map(({ messageId, dup, payload }) => [messageId, dup, payload.toString()])).toEqual([
+      [sent[0]!.messageId, true, '1'],
+      [sent[2]!.messageId, true, '3'],
+    ]);
+    expect(await client.expect('publish')).toMatchObject({ payload: Buffer.from('4'), dup: false });
+  });
+
+  it('ends with a clean start [MQTT-3.1.2-4]', async () => {
+    const serving = await serve();
+    await leftBehind(serving, '#');
+    await leave(await serving.client(5, { clientId: 'kept', clean: true }));
+    const client = await back(serving);
+    expect(client.connack.sessionPresent).toBe(false);
+  });
+
+  it('ends when its time is over, and not before', async () => {
+    const serving = await serve();
+    await leftBehind(serving, '#');
+    serving.hub.clock.advance(3_599_000);
+    const client = await back(serving);
+    expect(client.connack.sessionPresent).toBe(true);
+    await leave(client);
+    serving.hub.clock.advance(3_601_000);
+    expect((await back(serving)).connack.sessionPresent).toBe(false);
+  });
+
+  it('of 3.1.1 never expires by itself', async () => {
+    const serving = await serve();
+    await leave(await serving.client(4, { clientId: 'kept', clean: false }));
+    serving.hub.clock.advance(1e12);
+    const client = await serving.client(4, { clientId: 'kept', clean: false });
+    expect(client.connack.sessionPresent).toBe(true);
+  });
+
+  it('lasts as long as DISCONNECT says, if CONNECT asked for one', async () => {
+    const serving = await serve();
+    const client = await back(serving);
+    client.send({ cmd: 'disconnect', properties: { sessionExpiryInterval: 0 } });
+    await client.end();
+    expect((await back(serving)).connack.sessionPresent).toBe(false);
+    const without = await serving.client(5);
+    without.send({ cmd: 'disconnect', properties: { sessionExpiryInterval: 10 } });
+    expect(await without.expect('disconnect')).toMatchObject({ reasonCode: 0x82 });
+  });
+
+  it('lasts no longer than the hub allows, which CONNACK says', async () => {
+    const serving = await serve({ sessionExpiryMaxSeconds: 60 });
+    const client = await back(serving);
+    expect(client.connack.properties?.sessionExpiryInterval).toBe(60);
+    await leave(client);
+    serving.hub.clock.advance(61_000);
+    expect((await back(serving)).connack.sessionPresent).toBe(false);
+  });
+
+  it('is one of so many at most', async () => {
+    const serving = await serve({ sessionsMax: 1 });
+    await leave(await back(serving));
+    expect((await serving.client(5, { clientId: 'another', ...KEPT })).connack.reasonCode).toBe(0x97);
+    expect((await serving.client(4, { clientId: 'another', clean: false })).connack.returnCode).toBe(3);
+    expect((await serving.client(5, { clientId: 'another' })).connack.reasonCode).toBe(0);
+    expect((await back(serving)).connack.sessionPresent).toBe(true);
+  });
+
+  it('goes to the newest connection of its client; the older one is told [MQTT-3.1.4-3] [FAULTS 38]', async () => {
+    const serving = await serve();
+    const older = await back(serving);
+    await subscribe(older, '#', 1);
+    const newer = await back(serving);
+    expect(newer.connack.sessionPresent).toBe(true);
+    expect(await older.expect('disconnect')).toMatchObject({ reasonCode: 0x8e });
+    await older.end();
+    await serving.hub.produce('t', { value: 'x' });
+    expect(await newer.expect('publish')).toMatchObject({ topic: 't' });
+  });
+
+  it('gets nothing at QoS 0 that came while its client was away', async () => {
+    const serving = await serve();
+    await leftBehind(serving, '#', 0);
+    const publisher = await serving.client(4);
+    await publish(publisher, 't', 'missed');
+    const client = await back(serving);
+    await publish(publisher, 't', 'seen');
+    expect(await client.expect('publish')).toMatchObject({ payload: Buffer.from('seen') });
+    expect(serving.frontEnd.counters.droppedOffline).toBe(1);
+  });
+
+  it('gets all of a topic that was made while its client was away, and nothing of before it subscribed [FAULTS 56]', async () => {
+    const serving = await serve();
+    await serving.hub.produce('old', { value: 'history' });
+    await leftBehind(serving, '#');
+    await serving.hub.produce('new', { value: 'news' });
+    const client = await back(serving);
+    expect(await client.expect('publish')).toMatchObject({ topic: 'new', payload: Buffer.from('news') });
+    client.send({ cmd: 'pingreq' });
+    await client.expect('pingresp');
+  });
+});
