@@ -625,6 +625,12 @@ export interface Hub {
 // -------------------------------------------------------------------------------------------- front end
 
 export interface ListenerOptions {
+  /** Which of the front end's transports is spoken; absent = the protocol itself. */
+  readonly protocol?: string;
+  /** Addresses and networks ("10.0.0.0/8") of proxies that say with a PROXY header where a client is; nobody else is let in. */
+  readonly proxyTrusted?: readonly string[];
+  /** Origins of web pages that may connect, "*" = any. */
+  readonly origins?: readonly string[];
   /** Unique name from the configuration. */
   readonly name: string;
   readonly host: string;
@@ -718,6 +724,8 @@ export interface TransactionView {
 
 export interface FrontEnd {
   readonly protocol: string;
+  /** More names by which listeners ask for it: other transports of the protocol. */
+  readonly transports?: readonly string[];
   listen(options: ListenerOptions): Promise<ListenerView>;
   listeners(): readonly ListenerView[];
   readonly groups?: GroupDirectory;

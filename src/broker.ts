@@ -13,6 +13,7 @@ const FRONT_ENDS: readonly FrontEndFactory[] = [
   },
   {
     protocol: 'mqtt',
+    transports: ['mqtt-ws'],
     create: async (hub, config) => (await importMqtt()).createMqttFrontEnd(hub, config.mqtt),
   },
 ];

@@ -51,6 +51,8 @@ export interface Recovery {
 export interface FrontEndFactory {
   /** As listeners name it. */
   readonly protocol: string;
+  /** Its other names there. */
+  readonly transports?: readonly string[];
   create(hub: Hub, config: BrokerConfig): FrontEnd | Promise<FrontEnd>;
 }
 
@@ -226,12 +228,12 @@ class RunningBroker implements Broker {
   }
 
   async #listen(listener: ListenerConfig, factories: readonly FrontEndFactory[]): Promise<void> {
-    const { name, protocol, host, port, connectionsMax } = listener;
+    const { name, protocol, host, port, advertised: _, ...options } = listener;
     const frontEnd =
-      this.#frontEnds.find((each) => each.protocol === protocol) ??
+      this.#frontEnds.find((each) => speaks(each, protocol)) ??
       (await this.#createFrontEnd(listener, factories));
     try {
-      await frontEnd.listen({ name, host, port, connectionsMax });
+      await frontEnd.listen({ name, protocol, host, port, ...options });
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       throw new BrokerError(
@@ -246,7 +248,7 @@ class RunningBroker implements Broker {
     { name, protocol }: ListenerConfig,
     factories: readonly FrontEndFactory[],
   ): Promise<FrontEnd> {
-    const factory = factories.find((each) => each.protocol === protocol);
+    const factory = factories.find((each) => speaks(each, protocol));
     if (factory === undefined) {
       throw new BrokerError('protocol', `listener "${name}": there is no protocol "${protocol}"`);
     }
@@ -286,6 +288,10 @@ class RunningBroker implements Broker {
     for (const { what, work } of this.#closings.toReversed()) await close(what, STOP_MS, work);
     if (wasStarted) this.#log.info('stopped', { durationMs: Math.round(performance.now() - beganAtMs) });
   }
+}
+
+function speaks({ protocol, transports }: FrontEndFactory | FrontEnd, asked: string): boolean {
+  return protocol === asked || transports?.includes(asked) === true;
 }
 
 function advertisedBy(listeners: readonly ListenerConfig[]): ReadonlyMap<string, Endpoint> {

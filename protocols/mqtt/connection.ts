@@ -1,6 +1,6 @@
 // One client's socket: bytes in, packets to handlers, packets out, and how it ends. Whatever a client sends ends at most
 // its own connection.
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Timer, TopicError } from '../port.ts';
 import type { Accepted, Client, ConnectedClient, Context, Handled, PacketHandler } from './client.ts';
 import { MqttError, malformed, protocolError } from './errors.ts';
@@ -21,12 +21,11 @@ const HANDLER_BY_TYPE: readonly (PacketHandler | undefined)[] = Array.from({ len
   HANDLERS.find((handler) => handler.type === type),
 );
 
-/** Dead peers behind a client that never pings are found by the kernel. */
-const TCP_KEEP_ALIVE_MS = 60_000;
-
 export interface ConnectionOptions {
-  readonly socket: Socket;
+  /** A socket, or what behaves like one. */
+  readonly stream: Duplex;
   readonly listener: string;
+  readonly remoteAddress: string;
   readonly context: Context;
   readonly buffers: OutputBuffers;
   readonly flushQueue: FlushQueue;
@@ -47,7 +46,7 @@ export class Connection implements Client {
   receivedAtMs = 0;
   topicError: TopicError | undefined;
 
-  readonly #socket: Socket;
+  readonly #socket: Duplex;
   #resolveClosed: () => void = () => undefined;
   readonly #input = new InputBuffer();
   readonly #bounds = { bodyStart: 0, bodyEnd: 0 };
@@ -65,18 +64,16 @@ export class Connection implements Client {
   #timer: Timer | undefined;
 
   constructor(options: ConnectionOptions) {
-    const { socket, context } = options;
+    const { stream: socket, context } = options;
     this.context = context;
     this.listener = options.listener;
-    this.remoteAddress = socket.remoteAddress ?? 'unknown';
+    this.remoteAddress = options.remoteAddress;
     this.output = new Output(socket, options.buffers, options.flushQueue);
     this.#socket = socket;
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
     this.#setTimer(context.options.connectTimeoutMs, () => this.#abandon('no CONNECT in time'));
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
     socket.on('data', (piece) => this.#receive(piece));
     socket.on('drain', () => {
       this.session?.drained();

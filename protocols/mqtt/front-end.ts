@@ -1,6 +1,4 @@
 // The MQTT front end: listeners, what their connections share, and stopping.
-import type { Server } from 'node:net';
-import { createServer } from 'node:net';
 import type { FrontEnd, Hub, ListenerOptions, ListenerView } from '../port.ts';
 import type { Client, Context } from './client.ts';
 import { Connection } from './connection.ts';
@@ -22,6 +20,8 @@ import { Routes } from './routes.ts';
 import type { Session, SessionSubscription } from './session.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { SubscriptionTree } from './subscription-tree.ts';
+import type { Incoming } from './transports/listener.ts';
+import { Listener } from './transports/listener.ts';
 import type { WillTarget } from './will.ts';
 import { publishWill } from './will.ts';
 
@@ -39,18 +39,12 @@ export interface RetainedView {
 }
 
 export function createMqttFrontEnd(hub: Hub, options: Partial<MqttOptions> = {}): MqttFrontEnd {
-  return new TcpFrontEnd(hub, { ...DEFAULT_OPTIONS, ...options });
+  return new ListeningFrontEnd(hub, { ...DEFAULT_OPTIONS, ...options });
 }
 
-interface Listener {
-  readonly options: ListenerOptions;
-  readonly server: Server;
-  readonly port: number;
-  readonly connections: Set<Connection>;
-}
-
-class TcpFrontEnd implements MqttFrontEnd {
+class ListeningFrontEnd implements MqttFrontEnd {
   readonly protocol = 'mqtt';
+  readonly transports = ['mqtt-ws'];
   readonly counters = newCounters();
   readonly #hub: Hub;
   readonly #options: MqttOptions;
@@ -60,6 +54,7 @@ class TcpFrontEnd implements MqttFrontEnd {
   // After everything that this turn of the event loop has read and resolved: one write per client.
   readonly #flushQueue = new FlushQueue((flush) => setImmediate(flush));
   readonly #listeners: Listener[] = [];
+  readonly #connections = new Set<Connection>();
   readonly #wills = new Set<Promise<void>>();
 
   constructor(hub: Hub, options: MqttOptions) {
@@ -70,31 +65,28 @@ class TcpFrontEnd implements MqttFrontEnd {
   async listen(options: ListenerOptions): Promise<ListenerView> {
     this.#opening ??= this.#openContext(this.#hub, this.#options);
     const context = await this.#opening;
-    const connections = new Set<Connection>();
-    const server = createServer({ noDelay: true }, (socket) => {
-      if (connections.size >= options.connectionsMax) {
-        this.counters.connectionsRefused++;
-        this.#hub.log.warn('mqtt-too-many-connections', { listener: options.name });
-        socket.destroy();
-        return;
-      }
-      const connection = new Connection({
-        socket,
-        listener: options.name,
-        context,
-        buffers: this.#buffers,
-        flushQueue: this.#flushQueue,
-      });
-      connections.add(connection);
-      void connection.closed.then(() => connections.delete(connection));
+    const listener = new Listener(options, {
+      log: this.#hub.log,
+      clock: this.#hub.clock,
+      counters: this.counters,
+      options: this.#options,
+      serve: (incoming) => this.#serve(context, incoming),
     });
-    const port = await bind(server, options);
-    server.on('error', (error) =>
-      this.#hub.log.error('mqtt-listener-failed', { listener: options.name, error }),
-    );
-    const listener = { options, server, port, connections };
+    const view = await listener.open();
     this.#listeners.push(listener);
-    return viewOf(listener);
+    return view;
+  }
+
+  #serve(context: Context, incoming: Incoming): Connection {
+    const connection = new Connection({
+      ...incoming,
+      context,
+      buffers: this.#buffers,
+      flushQueue: this.#flushQueue,
+    });
+    this.#connections.add(connection);
+    void connection.closed.then(() => this.#connections.delete(connection));
+    return connection;
   }
 
   get retained(): RetainedView {
@@ -102,7 +94,7 @@ class TcpFrontEnd implements MqttFrontEnd {
   }
 
   listeners(): readonly ListenerView[] {
-    return this.#listeners.map(viewOf);
+    return this.#listeners.map(({ view }) => view);
   }
 
   async drain(): Promise<void> {
@@ -121,15 +113,11 @@ class TcpFrontEnd implements MqttFrontEnd {
 
   /** Resolves when all connections are gone and what they left behind is published. */
   async #stop(end: (connection: Connection) => void): Promise<void> {
-    const stopped = this.#listeners.map(stopAccepting);
-    const connections = this.#connections();
+    const stopped = this.#listeners.map((listener) => listener.stopAccepting());
+    const connections = [...this.#connections];
     for (const connection of connections) end(connection);
     await Promise.all([...stopped, ...connections.map(({ closed }) => closed)]);
     await Promise.all(this.#wills);
-  }
-
-  #connections(): readonly Connection[] {
-    return this.#listeners.flatMap(({ connections }) => [...connections]);
   }
 
   /** Resolves when the state that outlives connections is there. */
@@ -189,27 +177,3 @@ class TcpFrontEnd implements MqttFrontEnd {
 }
 
 const NOTHING_RETAINED: RetainedView = { count: 0, byteLength: 0, heldBytes: 0 };
-
-function bind(server: Server, { host, port }: ListenerOptions): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      const address = server.address();
-      // A TCP server that listens has an address object.
-      resolve(typeof address === 'object' && address !== null ? address.port : port);
-    });
-  });
-}
-
-/** Resolves when the last connection is gone. */
-function stopAccepting({ server }: Listener): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-  });
-}
-
-function viewOf({ options, port, connections }: Listener): ListenerView {
-  const { name, host } = options;
-  return { name, protocol: 'mqtt', host, port, connections: connections.size };
-}

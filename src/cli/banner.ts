@@ -16,6 +16,7 @@ export interface BannerFacts {
 const SPOKEN: Readonly<Record<string, string>> = {
   kafka: 'Kafka clients',
   mqtt: 'MQTT 3.1, 3.1.1 and 5 clients',
+  'mqtt-ws': 'MQTT over WebSocket, path /mqtt',
   http: 'admin HTTP',
 };
 

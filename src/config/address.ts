@@ -1,4 +1,5 @@
 // Addresses of the configuration, `host:port` and `[v6]:port`, and what kind of host they name.
+import { isIP } from 'node:net';
 
 export interface Address {
   readonly host: string;
@@ -27,4 +28,12 @@ export function isLoopback(host: string): boolean {
 /** All interfaces: fine to bind, useless to tell a client. */
 export function isWildcard(host: string): boolean {
   return host === '*' || /^0+(?:\.0+){0,3}$/.test(host) || /^[0:]+$/.test(host) || host === '::ffff:0.0.0.0';
+}
+
+/** An IP address, or a network of them: `10.0.0.0/8`. */
+export function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...more] = text.split('/');
+  const bits = { 4: 32, 6: 128 }[isIP(address)];
+  if (bits === undefined || more.length > 0) return false;
+  return prefix === undefined || (/^[0-9]{1,3}$/.test(prefix) && Number(prefix) <= bits);
 }

@@ -22,7 +22,7 @@ export interface BrokerConfig {
 
 export interface ListenerConfig {
   readonly name: string;
-  /** `kafka`, `mqtt` or `http`; a front end's protocol name otherwise. */
+  /** `kafka`, `mqtt`, `mqtt-ws` or `http`; a front end's protocol name otherwise. */
   readonly protocol: string;
   readonly host: string;
   /** 0 = any free port. */
@@ -30,6 +30,9 @@ export interface ListenerConfig {
   /** What clients are told to connect to; absent = the address that the client reached. Never a wildcard. */
   readonly advertised?: { readonly host: string; readonly port: number };
   readonly connectionsMax: number;
+  /** Absent = clients connect directly. */
+  readonly proxyTrusted?: readonly string[];
+  readonly origins?: readonly string[];
 }
 
 export interface StorageConfig {

@@ -64,5 +64,6 @@ export function readText(node: SchemaNode | undefined, text: string): unknown {
   if (node?.kind !== 'value') return text;
   if (node.type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
   if (node.type === 'number' && /^-?\d{1,15}$/.test(text)) return Number(text);
+  if (node.type === 'list') return text === '' ? [] : text.split(',').map((each) => each.trim());
   return text;
 }

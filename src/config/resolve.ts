@@ -71,6 +71,8 @@ function resolveListener(listener: CheckedListener): ListenerConfig {
     port: listener.bind.port,
     ...(listener.advertised === undefined ? {} : { advertised: listener.advertised }),
     connectionsMax: listener.limits.connections,
+    ...(listener.proxy_trusted === undefined ? {} : { proxyTrusted: listener.proxy_trusted }),
+    ...(listener.origins === undefined ? {} : { origins: listener.origins }),
   };
 }
 

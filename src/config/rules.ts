@@ -1,7 +1,7 @@
 // What the keys of the configuration must be to each other. The schema has seen to each key alone; a part of the
 // configuration that it refused is left out here, so that one mistake does not hide the others.
 import { collisionKeyOf, isReservedTopicName } from '../hub/topic-names.ts';
-import { type Address, formatAddress, isLoopback, isWildcard } from './address.ts';
+import { type Address, formatAddress, isLoopback, isNetwork, isWildcard } from './address.ts';
 import type { BrokenRule, Numbered } from './broken-rule.ts';
 import { type CheckedMapping, mappingRules, mappingSchema } from './mappings.ts';
 import {
@@ -72,6 +72,7 @@ function* listenerRules(
   for (const { index, value } of listeners) {
     yield* anonymousRules(['listener', index], value);
     yield* advertisedRules(['listener', index], value);
+    yield* proxyRules(['listener', index], value);
   }
 }
 
@@ -110,6 +111,31 @@ function* advertisedRules(path: Path, listener: CheckedListener): Generator<Brok
       message: 'must have a port other than 0',
       hint: 'leave it out to tell each client the one it reached',
     };
+  }
+}
+
+function* proxyRules(
+  path: Path,
+  { protocol, proxy_trusted, origins }: CheckedListener,
+): Generator<BrokenRule> {
+  if (proxy_trusted !== undefined) {
+    const at = [...path, 'proxy_trusted'];
+    if (protocol !== 'mqtt' && protocol !== 'mqtt-ws') {
+      yield {
+        path: at,
+        message: `means nothing to ${protocol}`,
+        hint: 'MQTT listeners alone read PROXY headers',
+      };
+    }
+    for (const text of proxy_trusted) {
+      if (!isNetwork(text))
+        yield { path: at, message: `"${text}" is no address`, hint: 'such as "10.0.0.0/8" or "::1"' };
+    }
+    if (proxy_trusted.length === 0) yield { path: at, message: 'lets nobody in', hint: 'leave it out' };
+  }
+  if (origins !== undefined && protocol !== 'mqtt-ws') {
+    const message = `means nothing to ${protocol}`;
+    yield { path: [...path, 'origins'], message, hint: 'web pages connect to mqtt-ws alone' };
   }
 }
 

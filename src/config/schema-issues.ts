@@ -79,7 +79,7 @@ function expected(node: SchemaNode | undefined): string {
   if (node?.kind === 'table') return 'a table';
   if (node?.kind === 'tables') return 'an array of tables';
   if (node === undefined) return 'something else';
-  const article = /^(?:duration|size|whole number|host:port)/.test(node.form) ? 'a ' : '';
+  const article = /^(?:duration|size|whole number|host:port|list)/.test(node.form) ? 'a ' : '';
   return node.form === 'host:port' ? '"host:port"' : `${article}${node.form}`;
 }
 

@@ -18,7 +18,8 @@ export interface TablesNode {
 
 export interface ValueNode {
   readonly kind: 'value';
-  readonly type: 'number' | 'boolean' | 'string' | 'number-or-string';
+  /** `list`: of texts. */
+  readonly type: 'number' | 'boolean' | 'string' | 'number-or-string' | 'list';
   /** What is to be written, for people: `duration`, `size`, `true or false`, `kafka | mqtt | http`. */
   readonly form: string;
   readonly choices: readonly string[];
@@ -45,8 +46,12 @@ export function schemaTree(schema: z.ZodType): SchemaNode {
     }
     case 'array': {
       const element = schemaTree((definition as z.core.$ZodArrayDef).element as z.ZodType);
-      if (element.kind !== 'table') throw new TypeError('an array of the configuration holds tables');
-      return { kind: 'tables', element };
+      if (element.kind === 'table') return { kind: 'tables', element };
+      if (element.kind !== 'value' || element.type !== 'string') {
+        throw new TypeError('an array of the configuration holds tables or texts');
+      }
+      const shape = { type: 'list', form: form ?? 'list of texts', choices: [] } as const;
+      return { kind: 'value', ...shape, default: fallback, required, description };
     }
     case 'enum': {
       const choices = Object.values((definition as z.core.$ZodEnumDef).entries).map(String);
@@ -62,7 +67,7 @@ export function schemaTree(schema: z.ZodType): SchemaNode {
   }
 }
 
-function valueType(type: string): ValueNode['type'] {
+function valueType(type: string): Exclude<ValueNode['type'], 'list'> {
   if (type === 'number' || type === 'boolean' || type === 'string') return type;
   if (type === 'union') return 'number-or-string';
   throw new TypeError(`the configuration has no key of type ${type}`);

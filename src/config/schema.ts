@@ -163,8 +163,8 @@ export const listenerSchema = z.strictObject({
       'must be 1 to 64 letters, digits and inner hyphens',
     )
     .meta({ description: 'Unique; names the listener in logs, in overrides and to the admin API.' }),
-  protocol: z.enum(['kafka', 'mqtt', 'http']).meta({
-    description: 'What is spoken. `http` is the admin API.',
+  protocol: z.enum(['kafka', 'mqtt', 'mqtt-ws', 'http']).meta({
+    description: 'What is spoken. `mqtt-ws` is MQTT over WebSocket, at path /mqtt; `http` is the admin API.',
   }),
   bind: address(
     '"host:port"',
@@ -177,6 +177,16 @@ export const listenerSchema = z.strictObject({
   anonymous: z.boolean().optional().meta({
     description:
       'Clients need not say who they are. Must be set to true where `bind` is not a loopback address, because there is no authentication yet.',
+  }),
+  proxy_trusted: z.array(z.string()).max(1000).optional().meta({
+    description:
+      'MQTT: addresses and networks of proxies that say with a PROXY header (version 1 or 2) where a client is. Others are closed.',
+    form: 'list of addresses',
+  }),
+  origins: z.array(z.string()).max(1000).optional().meta({
+    description:
+      'MQTT over WebSocket: origins of web pages that may connect, such as "https://example.com"; "*" for any. Unset: no page may.',
+    form: 'list of origins',
   }),
   limits: z
     .strictObject({

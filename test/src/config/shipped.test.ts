@@ -27,6 +27,7 @@ it('the default file starts, on loopback alone', async () => {
   expect(broker.listeners.map(({ protocol, host, port }) => `${protocol} ${host}:${port}`)).toEqual([
     'kafka 127.0.0.1:9092',
     'mqtt 127.0.0.1:1883',
+    'mqtt-ws 127.0.0.1:8083',
     'http 127.0.0.1:9640',
   ]);
 });

@@ -1,0 +1,205 @@
+// One listener: connections as they come, by TCP or WebSocket, with a PROXY header in front where that is so configured,
+// up to the stream of bytes that a connection of MQTT runs on.
+import type { Server, Socket } from 'node:net';
+import { createServer } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
+import type { Clock, ListenerOptions, ListenerView, Log } from '../../port.ts';
+import type { MqttCounters } from '../counters.ts';
+import type { MqttOptions } from '../options.ts';
+import type { AddressList } from './address-list.ts';
+import { addressList, plainAddress } from './address-list.ts';
+import { readProxyHeader } from './proxy-protocol.ts';
+import type { WebSocketUpgrade } from './websocket-server.ts';
+import { webSocketUpgrade } from './websocket-server.ts';
+import { WebSocketStream } from './websocket-stream.ts';
+
+/** Dead peers behind a client that never pings are found by the kernel. */
+const TCP_KEEP_ALIVE_MS = 60_000;
+/** What a WebSocket frame and a TLS-free handshake add to the bytes that they carry, at most. */
+const FRAMING_BYTES_MAX = 64;
+
+/** A stream that MQTT may begin on. */
+export interface Incoming {
+  readonly stream: Duplex;
+  readonly listener: string;
+  /** Where the client is, by the word of a trusted proxy. */
+  readonly remoteAddress: string;
+}
+
+/** What a listener needs of the connection that it has brought about. */
+export interface Served {
+  readonly isAwaitingConnect: boolean;
+  readonly closed: Promise<void>;
+}
+
+export interface ListenerSurroundings {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly counters: MqttCounters;
+  readonly options: MqttOptions;
+  /** Undefined when the connection is refused: nobody has looked at the stream then. */
+  serve(incoming: Incoming): Served | undefined;
+}
+
+export class Listener {
+  readonly #options: ListenerOptions;
+  readonly #surroundings: ListenerSurroundings;
+  readonly #server: Server;
+  readonly #trusted: AddressList | undefined;
+  readonly #upgrade: WebSocketUpgrade | undefined;
+  /** All that have come and not gone, whatever they have said. */
+  readonly #sockets = new Set<Socket>();
+  #port = 0;
+
+  constructor(options: ListenerOptions, surroundings: ListenerSurroundings) {
+    this.#options = options;
+    this.#surroundings = surroundings;
+    this.#trusted = options.proxyTrusted?.length ? addressList(options.proxyTrusted) : undefined;
+    this.#upgrade = options.protocol === 'mqtt-ws' ? this.#createUpgrade() : undefined;
+    this.#server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS });
+    this.#server.on('connection', (socket) => this.#take(socket));
+  }
+
+  async open(): Promise<ListenerView> {
+    this.#port = await bind(this.#server, this.#options);
+    this.#server.on('error', (error) =>
+      this.#surroundings.log.error('mqtt-listener-failed', { listener: this.#options.name, error }),
+    );
+    return this.view;
+  }
+
+  get view(): ListenerView {
+    const { name, host, protocol = 'mqtt' } = this.#options;
+    return { name, protocol, host, port: this.#port, connections: this.#sockets.size };
+  }
+
+  /** Resolves when the last connection is gone. Those that have not begun with MQTT go at once. */
+  stopAccepting(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      for (const socket of this.#unserved) socket.destroy();
+    });
+  }
+
+  /** Of those, the ones that no connection of MQTT has taken over. */
+  readonly #unserved = new Set<Socket>();
+
+  #take(socket: Socket): void {
+    const { name, connectionsMax } = this.#options;
+    if (this.#sockets.size >= connectionsMax) {
+      this.#refuse(socket, 'mqtt-too-many-connections', { listener: name });
+      return;
+    }
+    this.#sockets.add(socket);
+    this.#unserved.add(socket);
+    socket.on('close', () => {
+      this.#sockets.delete(socket);
+      this.#unserved.delete(socket);
+    });
+    const remoteAddress = plainAddress(socket.remoteAddress ?? 'unknown');
+    if (this.#trusted === undefined) this.#begin(socket, remoteAddress);
+    else if (this.#trusted.has(remoteAddress)) this.#readProxyHeader(socket, remoteAddress);
+    else this.#refuse(socket, 'mqtt-proxy-not-trusted', { listener: name, remoteAddress });
+  }
+
+  #refuse(socket: Socket, event: string, why: object): void {
+    this.#surroundings.counters.connectionsRefused++;
+    this.#surroundings.log.warn(event, why);
+    socket.on('error', () => socket.destroy());
+    socket.destroy();
+  }
+
+  #readProxyHeader(socket: Socket, proxyAddress: string): void {
+    const { clock, options } = this.#surroundings;
+    let bytes = Buffer.alloc(0);
+    const end = (reason: string) =>
+      this.#refuse(socket, 'mqtt-proxy-header', { listener: this.#options.name, proxyAddress, reason });
+    const timer = clock.setTimer(options.connectTimeoutMs, () => end('it did not come in time'));
+    const failed = () => socket.destroy();
+    const receive = (piece: Buffer) => {
+      bytes = Buffer.concat([bytes, piece]);
+      const header = readProxyHeader(bytes);
+      if (header.kind === 'need-more') return;
+      timer.cancel();
+      socket.off('data', receive);
+      if (header.kind === 'malformed') {
+        end(header.reason);
+        return;
+      }
+      socket.off('error', failed);
+      socket.pause();
+      if (bytes.length > header.length) socket.unshift(bytes.subarray(header.length));
+      this.#begin(socket, header.address ?? proxyAddress);
+    };
+    socket.on('data', receive);
+    socket.on('error', failed);
+    socket.on('close', () => timer.cancel());
+  }
+
+  #begin(socket: Socket, remoteAddress: string): void {
+    if (this.#upgrade === undefined) {
+      this.#serve(socket, socket, remoteAddress);
+      return;
+    }
+    this.#addresses.set(socket, remoteAddress);
+    this.#upgrade.take(socket);
+    // What came before with a PROXY header has stopped the socket.
+    socket.resume();
+  }
+
+  /** Of connections that are HTTP yet. */
+  readonly #addresses = new WeakMap<Duplex, string>();
+
+  #serve(stream: Duplex, socket: Socket, remoteAddress: string): Served | undefined {
+    const served = this.#surroundings.serve({ stream, listener: this.#options.name, remoteAddress });
+    this.#unserved.delete(socket);
+    if (served === undefined) stream.destroy();
+    else if (socket.isPaused()) socket.resume();
+    return served;
+  }
+
+  #createUpgrade(): WebSocketUpgrade {
+    const { options, counters, log } = this.#surroundings;
+    return webSocketUpgrade({
+      origins: this.#options.origins ?? [],
+      requestTimeoutMs: options.connectTimeoutMs,
+      messageBytesMax: Math.max(options.packetBytesMax, options.connectBytesMax),
+      onWebSocket: (webSocket, socket) => this.#serveWebSocket(webSocket, socket as Socket), // of our own server
+      onRefused: (reason, socket) => {
+        counters.connectionsRefused++;
+        const remoteAddress = this.#addresses.get(socket);
+        log.warn('mqtt-websocket-refused', { listener: this.#options.name, remoteAddress, reason });
+      },
+    });
+  }
+
+  #serveWebSocket(webSocket: WebSocket, socket: Socket): void {
+    const { unreadBytesMax, connectBytesMax } = this.#surroundings.options;
+    const stream = new WebSocketStream(webSocket, { unreadBytesMax });
+    const served = this.#serve(stream, socket, this.#addresses.get(socket) ?? 'unknown');
+    if (served === undefined) return;
+    // A message is put together before anybody sees how long its packet is: before CONNECT it may not be long.
+    let messageStart = socket.bytesRead;
+    const watch = () => {
+      if (!served.isAwaitingConnect) socket.off('data', watch);
+      else if (socket.bytesRead - messageStart > connectBytesMax + FRAMING_BYTES_MAX) stream.destroy();
+    };
+    webSocket.on('message', () => {
+      messageStart = socket.bytesRead;
+    });
+    socket.on('data', watch);
+  }
+}
+
+function bind(server: Server, { host, port }: ListenerOptions): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      const address = server.address();
+      // A TCP server that listens has an address object.
+      resolve(typeof address === 'object' && address !== null ? address.port : port);
+    });
+  });
+}
