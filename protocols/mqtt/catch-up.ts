@@ -194,7 +194,7 @@ export class CatchUp implements Lag {
 
   #skip(source: LogSource, fromOffset: number, toOffset: number): void {
     this.#counters.droppedRetention += toOffset - fromOffset;
-    this.#session.skipped += toOffset - fromOffset;
+    this.#session.own.skipped += toOffset - fromOffset;
     const { clientId } = this.#session;
     const { topic, partition } = source.partition;
     this.#hub.log.warn('mqtt-client-overtaken', { clientId, topic, partition, fromOffset, toOffset });

@@ -6,6 +6,7 @@
 import type { RecordCursor } from '../port.ts';
 import { copyBytes } from './copy-bytes.ts';
 import { hasWildcard } from './packets/message-properties.ts';
+import { NOTHING_OWN } from './packets/own-properties.ts';
 import { PROPERTY } from './packets/properties.ts';
 import type { QoS, Version } from './packets/publish.ts';
 import type { PublishParts } from './packets/publish-writer.ts';
@@ -234,8 +235,8 @@ export interface StoredParts {
 }
 
 function encodeShared(message: MessageView, version: Version): Buffer {
-  const length = publishRemainingLength(message, version, 0, NO_IDENTIFIERS);
-  return encodePublish(firstByteOf(0, false), message, length, version, 0, NO_IDENTIFIERS);
+  const length = publishRemainingLength(message, version, 0, NO_IDENTIFIERS, NOTHING_OWN);
+  return encodePublish(firstByteOf(0, false), message, length, version, 0, NO_IDENTIFIERS, NOTHING_OWN);
 }
 
 const NO_IDENTIFIERS: readonly number[] = [];

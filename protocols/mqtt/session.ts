@@ -6,10 +6,13 @@ import { COPY_BYTES_MAX, copyBytes } from './copy-bytes.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Delivery } from './deliveries.ts';
 import { protocolError } from './errors.ts';
+import { AWAIT, Exchanges } from './exchanges.ts';
 import type { Lag, LogSource, Origin } from './log-source.ts';
 import type { MessageView } from './message-view.ts';
 import type { Output } from './output.ts';
+import { OwnPart } from './own-part.ts';
 import { ACKNOWLEDGEMENT, acknowledgementLength, writeAcknowledgement } from './packets/acknowledgement.ts';
+import type { OwnProperties } from './packets/own-properties.ts';
 import type { QoS, Version } from './packets/publish.ts';
 import { REMAINING_LENGTH_MAX } from './packets/publish.ts';
 import {
@@ -23,15 +26,7 @@ import {
 import { isFailure, REASON } from './reason-codes.ts';
 import type { RetainedRequest } from './retained/retained-request.ts';
 import type { DurableSession } from './sessions/durable-session.ts';
-import type { Awaited, StoredExchange } from './sessions/session-records.ts';
 import type { Subscription } from './subscription-tree.ts';
-
-/** What the server waits for, per packet identifier on its way to the client. */
-const AWAIT = { PUBACK: 1, PUBREC: 2, PUBCOMP: 3 } as const;
-type Awaiting = (typeof AWAIT)[keyof typeof AWAIT];
-/** The same as records say it. */
-const STORED_NAME = { 1: 'puback', 2: 'pubrec', 3: 'pubcomp' } as const satisfies Record<Awaiting, Awaited>;
-const AWAIT_OF = { puback: AWAIT.PUBACK, pubrec: AWAIT.PUBREC, pubcomp: AWAIT.PUBCOMP } as const;
 
 export interface SessionOptions {
   readonly clientId: string;
@@ -46,6 +41,8 @@ export interface SessionOptions {
   /** The client's Maximum Packet Size. */
   readonly packetBytesMax: number;
   readonly outputBytesMax: number;
+  /** Topic aliases that the client takes; 0 below version 5. */
+  readonly topicAliasMaximum: number;
 }
 
 /** A subscription of a session; `starts` says from which offset on, where that is not simply "from now on". */
@@ -67,8 +64,7 @@ export class Session {
   retained: { add(requests: readonly RetainedRequest[]): void } | undefined;
   /** Undefined for a session that ends with its connection. */
   durable: DurableSession | undefined;
-  /** Offsets that retention, or a limit, took from the session and that its client has not been told of. */
-  skipped = 0;
+  readonly own: OwnPart;
 
   readonly #access: Access;
   readonly #log: Log;
@@ -76,10 +72,7 @@ export class Session {
   readonly #counters: MqttCounters;
   readonly #inflightMax: number;
   readonly #outputBytesMax: number;
-  readonly #inflight = new Map<number, Awaiting>();
-  #lastPacketId = 0;
-  /** Of {@link #inflight}: exchanges of an earlier connection that have not been taken up in this one. */
-  #dormant = 0;
+  readonly exchanges = new Exchanges();
   readonly #waitingForRoom: (() => void)[] = [];
   /** Messages are being dropped because the client does not read; said once until it has. */
   #isDropping = false;
@@ -97,14 +90,11 @@ export class Session {
     this.#inflightMax = options.inflightMax;
     this.packetBytesMax = options.packetBytesMax;
     this.#outputBytesMax = options.outputBytesMax;
+    this.own = new OwnPart(options.version, options.topicAliasMaximum);
   }
 
   get inflightCount(): number {
-    return this.#inflight.size;
-  }
-
-  get lastPacketId(): number {
-    return this.#lastPacketId;
+    return this.exchanges.size;
   }
 
   /** The connection has ended. */
@@ -114,7 +104,7 @@ export class Session {
 
   /** Whether so much is free that going on is worth a read of the log. */
   get hasRoom(): boolean {
-    return this.#inflight.size <= this.#inflightMax >> 1 && this.#pendingBytes <= this.#outputBytesMax >> 1;
+    return this.exchanges.size <= this.#inflightMax >> 1 && this.#pendingBytes <= this.#outputBytesMax >> 1;
   }
 
   /** Resolves when there is room, or the session is closed: to be asked again then. */
@@ -142,36 +132,39 @@ export class Session {
   deliver(message: MessageView, delivery: Delivery<Session>, origin?: Origin): boolean {
     if (this.#closed) return true;
     const qos = Math.min(message.qos, delivery.qos) as QoS; // one of the two
-    if (qos > 0 && this.#inflight.size >= this.#inflightMax) return false;
+    if (qos > 0 && this.exchanges.size >= this.#inflightMax) return false;
     if (this.#pendingBytes > this.#outputBytesMax) {
       if (qos > 0) return false;
       this.#dropSlow();
       return true;
     }
     const retain = message.retain && delivery.retainAsPublished;
-    const length = publishRemainingLength(message, this.version, qos, delivery.identifiers);
+    const own = this.own.propertiesOf(message);
+    const length = publishRemainingLength(message, this.version, qos, delivery.identifiers, own);
     if (this.#isTooLarge(length)) return true;
     this.#counters.messagesDelivered++;
     const { durable } = this;
-    if (qos === 0 && message.isShared && !retain && delivery.identifiers.length === 0) {
+    if (own.length > 0) {
+      this.own.noteSent(message, own);
+    } else if (qos === 0 && message.isShared && !retain && delivery.identifiers.length === 0) {
       const packet = message.sharedPacket(this.version);
       if (durable?.isHolding) durable.hold(packet);
       else this.#output.writeShared(packet);
       return true;
     }
-    const packetId = qos === 0 ? 0 : this.#take(qos === 1 ? AWAIT.PUBACK : AWAIT.PUBREC);
+    const packetId = qos === 0 ? 0 : this.exchanges.take(qos === 1 ? AWAIT.PUBACK : AWAIT.PUBREC);
     if (durable === undefined) {
-      this.#write(message, length, qos, retain, packetId, delivery.identifiers);
+      this.#write(message, length, qos, retain, packetId, delivery.identifiers, own);
       return true;
     }
     if (qos > 0 && origin !== undefined) durable.sent(packetId, placeOf(origin), retain);
     // A packet identifier at QoS 2 is on disk before its message goes out: the client must never meet another under it.
     if (qos < 2 && !durable.isHolding) {
-      this.#write(message, length, qos, retain, packetId, delivery.identifiers);
+      this.#write(message, length, qos, retain, packetId, delivery.identifiers, own);
       return true;
     }
     const first = firstByteOf(qos, retain);
-    durable.hold(encodePublish(first, message, length, this.version, packetId, delivery.identifiers));
+    durable.hold(encodePublish(first, message, length, this.version, packetId, delivery.identifiers, own));
     return true;
   }
 
@@ -204,41 +197,24 @@ export class Session {
 
   // ------------------------------------------------------------------------- exchanges of an earlier connection
 
-  /** Before anything is sent: packet identifiers that an earlier connection has left on their way. */
-  restore(exchanges: readonly StoredExchange[], lastPacketId: number): void {
-    for (const { packetId, awaited } of exchanges) this.#inflight.set(packetId, AWAIT_OF[awaited]);
-    this.#dormant = exchanges.length;
-    this.#lastPacketId = lastPacketId;
-  }
-
   /** Whether the client's Receive Maximum lets another of them be taken up. */
   get canTakeUp(): boolean {
-    const active = this.#inflight.size - this.#dormant;
-    return active < this.#inflightMax && this.#pendingBytes <= this.#outputBytesMax;
-  }
-
-  /** Takes an exchange up in this connection. @returns what it waits for; undefined: it has ended meanwhile. */
-  takeUp(packetId: number): Awaited | undefined {
-    this.#dormant--;
-    const awaited = this.#inflight.get(packetId);
-    return awaited && STORED_NAME[awaited];
-  }
-
-  *awaited(): Iterable<readonly [packetId: number, awaited: Awaited]> {
-    for (const [packetId, awaited] of this.#inflight) yield [packetId, STORED_NAME[awaited]];
+    return this.exchanges.active < this.#inflightMax && this.#pendingBytes <= this.#outputBytesMax;
   }
 
   /** Sends a message again under its packet identifier, marked as such [MQTT-3.3.1-1] [MQTT-4.4.0-1]. */
   redeliver(message: MessageView, packetId: number, retain: boolean, delivery: Delivery<Session>): void {
-    const qos: QoS = this.#inflight.get(packetId) === AWAIT.PUBACK ? 1 : 2;
-    const length = publishRemainingLength(message, this.version, qos, delivery.identifiers);
+    const qos: QoS = this.exchanges.get(packetId) === AWAIT.PUBACK ? 1 : 2;
+    const own = this.own.propertiesOf(message);
+    const length = publishRemainingLength(message, this.version, qos, delivery.identifiers, own);
     if (this.#isTooLarge(length)) {
       this.#free(packetId);
       return;
     }
     this.#counters.messagesDelivered++;
+    if (own.length > 0) this.own.noteSent(message, own);
     const first = firstByteOf(qos, retain) | DUP;
-    this.send(encodePublish(first, message, length, this.version, packetId, delivery.identifiers));
+    this.send(encodePublish(first, message, length, this.version, packetId, delivery.identifiers, own));
   }
 
   /** Sends PUBREL again [MQTT-4.4.0-1]. */
@@ -258,6 +234,7 @@ export class Session {
     retain: boolean,
     packetId: number,
     identifiers: readonly number[],
+    own: OwnProperties,
   ): void {
     const { payload, payloadStart, payloadEnd } = message;
     const payloadLength = payloadEnd - payloadStart;
@@ -266,7 +243,17 @@ export class Session {
     const start = output.reserve(packetLength(length) - (isLarge ? payloadLength : 0));
     const bytes = output.bytes;
     const first = firstByteOf(qos, retain);
-    const at = writePublishHead(bytes, start, first, length, message, this.version, packetId, identifiers);
+    const at = writePublishHead(
+      bytes,
+      start,
+      first,
+      length,
+      message,
+      this.version,
+      packetId,
+      identifiers,
+      own,
+    );
     if (isLarge) {
       output.commit(at - start);
       output.writeReference(payload.subarray(payloadStart, payloadEnd));
@@ -287,19 +274,9 @@ export class Session {
     this.#log.warn('mqtt-message-dropped', { clientId: this.clientId, reason });
   }
 
-  /** The next packet identifier that is not on its way [MQTT-2.2.1-4]; there is one, for fewer than 65,535 are. */
-  #take(awaited: Awaiting): number {
-    let packetId = this.#lastPacketId;
-    do packetId = packetId === 65_535 ? 1 : packetId + 1;
-    while (this.#inflight.has(packetId));
-    this.#lastPacketId = packetId;
-    this.#inflight.set(packetId, awaited);
-    return packetId;
-  }
-
   /** PUBACK: the end of a QoS 1 exchange. One for nothing is ignored; one of the wrong kind is an error. */
   puback(packetId: number): void {
-    const awaited = this.#inflight.get(packetId);
+    const awaited = this.exchanges.get(packetId);
     if (awaited === undefined) return;
     if (awaited !== AWAIT.PUBACK) throw protocolError(`PUBACK for a message at QoS 2, ${packetId}`);
     this.#free(packetId);
@@ -307,14 +284,14 @@ export class Session {
 
   /** PUBREC: the client has the message; an error ends the exchange (section 4.3.3). */
   pubrec(packetId: number, reasonCode: number): void {
-    const awaited = this.#inflight.get(packetId);
+    const awaited = this.exchanges.get(packetId);
     if (awaited === AWAIT.PUBACK) throw protocolError(`PUBREC for a message at QoS 1, ${packetId}`);
     if (isFailure(reasonCode)) {
       if (awaited === AWAIT.PUBREC) this.#free(packetId);
       return;
     }
     if (awaited === AWAIT.PUBREC) {
-      this.#inflight.set(packetId, AWAIT.PUBCOMP);
+      this.exchanges.set(packetId, AWAIT.PUBCOMP);
       this.durable?.proceeded();
     }
     // Once PUBREL is out, the message must never be sent again: the client would take it for another.
@@ -327,7 +304,7 @@ export class Session {
 
   /** PUBCOMP: the end of a QoS 2 exchange. */
   pubcomp(packetId: number): void {
-    const awaited = this.#inflight.get(packetId);
+    const awaited = this.exchanges.get(packetId);
     if (awaited === undefined) return;
     if (awaited !== AWAIT.PUBCOMP) throw protocolError(`PUBCOMP before PUBREC, ${packetId}`);
     this.#free(packetId);
@@ -377,7 +354,7 @@ export class Session {
   }
 
   #free(packetId: number): void {
-    this.#inflight.delete(packetId);
+    this.exchanges.delete(packetId);
     this.durable?.freed(packetId);
     this.#roomMade();
   }

@@ -252,6 +252,7 @@ function newSession(
     inflightMax: Math.min(packet.receiveMaximum, options.inflightMax),
     packetBytesMax: packet.packetBytesMax,
     outputBytesMax: options.outputBytesMax,
+    topicAliasMaximum: packet.topicAliasMaximum,
   });
   session.lag = new CatchUp(session, {
     hub,

@@ -1,6 +1,7 @@
 // PUBLISH to a client (section 3.3), written straight into where it leaves from. Its parts are positions in the log's own
 // bytes; only what differs from client to client is put in between.
 import { copyBytes } from '../copy-bytes.ts';
+import type { OwnProperties } from './own-properties.ts';
 import { PROPERTY } from './properties.ts';
 import type { QoS, Version } from './publish.ts';
 import { variableByteIntegerLength, writeVariableByteInteger } from './publish.ts';
@@ -23,11 +24,13 @@ export function publishRemainingLength(
   version: Version,
   qos: QoS,
   identifiers: readonly number[],
+  own: OwnProperties,
 ): number {
-  let length = parts.topic.length + parts.payloadEnd - parts.payloadStart;
+  const topicLength = own.hidesTopic ? NO_TOPIC.length : parts.topic.length;
+  let length = topicLength + parts.payloadEnd - parts.payloadStart;
   if (qos > 0) length += 2;
   if (version === 5) {
-    const properties = parts.propertiesLength + identifiersLength(identifiers);
+    const properties = parts.propertiesLength + own.length + identifiersLength(identifiers);
     length += variableByteIntegerLength(properties) + properties;
   }
   return length;
@@ -47,16 +50,18 @@ export function writePublishHead(
   version: Version,
   packetId: number,
   identifiers: readonly number[],
+  own: OwnProperties,
 ): number {
   target[start] = firstByte;
   let at = writeVariableByteInteger(target, start + 1, remainingLength);
-  copyBytes(parts.topic, 0, parts.topic.length, target, at);
-  at += parts.topic.length;
+  const topic = own.hidesTopic ? NO_TOPIC : parts.topic;
+  copyBytes(topic, 0, topic.length, target, at);
+  at += topic.length;
   if (packetId > 0) {
     target[at++] = packetId >> 8;
     target[at++] = packetId & 0xff;
   }
-  return version === 5 ? writeProperties(target, at, parts, identifiers) : at;
+  return version === 5 ? writeProperties(target, at, parts, identifiers, own) : at;
 }
 
 function writeProperties(
@@ -64,13 +69,16 @@ function writeProperties(
   start: number,
   parts: PublishParts,
   identifiers: readonly number[],
+  own: OwnProperties,
 ): number {
   const length = parts.propertiesLength;
-  let at = writeVariableByteInteger(target, start, length + identifiersLength(identifiers));
+  let at = writeVariableByteInteger(target, start, length + own.length + identifiersLength(identifiers));
   for (let index = 0; index < identifiers.length; index++) {
     target[at++] = PROPERTY.SUBSCRIPTION_IDENTIFIER;
     at = writeVariableByteInteger(target, at, identifiers[index]!);
   }
+  if (own.length > 0) copyBytes(own.bytes, 0, own.length, target, at);
+  at += own.length;
   if (length > 0) copyBytes(parts.properties, 0, length, target, at);
   return at + length;
 }
@@ -82,6 +90,9 @@ function identifiersLength(identifiers: readonly number[]): number {
   }
   return length;
 }
+
+/** A topic name of no bytes, behind its length. */
+const NO_TOPIC = Buffer.alloc(2);
 
 export const DUP = 0x08;
 
@@ -102,10 +113,21 @@ export function encodePublish(
   version: Version,
   packetId: number,
   identifiers: readonly number[],
+  own: OwnProperties,
 ): Buffer {
   const { payload, payloadStart, payloadEnd } = parts;
   const packet = Buffer.allocUnsafe(packetLength(remainingLength));
-  const at = writePublishHead(packet, 0, firstByte, remainingLength, parts, version, packetId, identifiers);
+  const at = writePublishHead(
+    packet,
+    0,
+    firstByte,
+    remainingLength,
+    parts,
+    version,
+    packetId,
+    identifiers,
+    own,
+  );
   copyBytes(payload, payloadStart, payloadEnd, packet, at);
   return packet;
 }

@@ -28,7 +28,7 @@ export async function resendExchanges(
   for (const exchange of exchanges) {
     const { packetId, awaited } = exchange;
     if (awaited === 'pubcomp') {
-      if (session.takeUp(packetId) === 'pubcomp') session.releaseAgain(packetId);
+      if (session.exchanges.takeUp(packetId) === 'pubcomp') session.releaseAgain(packetId);
       continue;
     }
     while (!session.canTakeUp && !session.closed) await session.whenRoom();
@@ -47,7 +47,7 @@ async function resendPublish(
   const source = sourceOf(exchange);
   const log = hub.topics.getById(topicId)?.partitions[partition];
   const range = await log?.read({ offset, maxBytes: READ_BYTES, upTo: 'highWatermark' });
-  if (session.closed || session.takeUp(packetId) === undefined) return;
+  if (session.closed || session.exchanges.takeUp(packetId) === undefined) return;
   if (range === undefined || range.refused !== undefined || source === undefined) {
     giveUp(session, exchange, counters, hub);
     return;
@@ -68,7 +68,7 @@ async function resendPublish(
 function giveUp(session: Session, exchange: StoredExchange, counters: MqttCounters, hub: Hub): void {
   counters.droppedRetention++;
   hub.log.warn('mqtt-exchange-lost', { clientId: session.clientId, ...exchange });
-  session.skipped++;
+  session.own.skipped++;
   session.abandon(exchange.packetId);
 }
 

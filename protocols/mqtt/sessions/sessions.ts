@@ -186,8 +186,8 @@ export class Sessions {
       live: {
         cursors: () => (session.subscriptions.size === 0 ? undefined : dispatchers.cursorsOf(session)),
         subscriptions: () => dispatchers.storedSubscriptions(session),
-        awaited: () => session.awaited(),
-        lastPacketId: () => session.lastPacketId,
+        awaited: () => session.exchanges.awaited(),
+        lastPacketId: () => session.exchanges.lastPacketId,
       },
       write: (changes) => this.#store.write(session.clientId, changes),
       searchedFrom: (place) => this.tail.searchedFrom(place),
@@ -199,7 +199,7 @@ export class Sessions {
     session.durable = durable;
     this.#connected.add(durable);
     for (const { packetId } of received.publishes) session.received.set(packetId, 'stored');
-    session.restore(delivery.exchanges, delivery.lastPacketId);
+    session.exchanges.restore(delivery.exchanges, delivery.lastPacketId);
     dispatchers.restore(session, stored.subscriptions, delivery.cursors ?? []);
     void this.#catchUp(session, delivery.exchanges); // never rejects
   }

@@ -33,6 +33,7 @@ export interface ClientOptions {
   readonly version?: 4 | 5;
   readonly inflightMax?: number;
   readonly packetBytesMax?: number;
+  readonly topicAliasMaximum?: number;
 }
 
 /** The other end of a session: reads at once, unless it is stalled. */
@@ -192,6 +193,7 @@ export class Delivering {
           inflightMax: options.inflightMax ?? 1000,
           packetBytesMax: options.packetBytesMax ?? Number.MAX_SAFE_INTEGER,
           outputBytesMax: OUTPUT_BYTES_MAX,
+          topicAliasMaximum: options.topicAliasMaximum ?? 0,
         }),
       version,
     );

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { MqttError } from '../../../protocols/mqtt/errors.ts';
 import { FRAME, findFrame } from '../../../protocols/mqtt/framing.ts';
 import { MessageProperties } from '../../../protocols/mqtt/packets/message-properties.ts';
+import { NOTHING_OWN } from '../../../protocols/mqtt/packets/own-properties.ts';
 import { PLACE } from '../../../protocols/mqtt/packets/properties.ts';
 import {
   publishBounds,
@@ -177,7 +178,7 @@ describe('writing PUBLISH', () => {
           payloadEnd: payload.length,
         };
         const ids = version === 5 ? identifiers : [];
-        const length = publishRemainingLength(parts, version, qos, ids);
+        const length = publishRemainingLength(parts, version, qos, ids, NOTHING_OWN);
         const packet = Buffer.alloc(1 + variableByteIntegerLength(length) + length);
         const at = writePublishHead(
           packet,
@@ -188,6 +189,7 @@ describe('writing PUBLISH', () => {
           version,
           qos === 0 ? 0 : packetId,
           ids,
+          NOTHING_OWN,
         );
         packet.set(payload, at);
         expect(at + payload.length).toBe(packet.length);
