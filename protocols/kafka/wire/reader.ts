@@ -1,6 +1,7 @@
 // Reads Kafka's primitive types from one frame. Every length is checked against what remains before anything
-// is sliced or allocated, and everything allocated is counted against a budget, so that a small request cannot
-// ask for much memory. All faults are WireError.
+// is sliced or allocated, and everything allocated is counted against two budgets: beyond one, arrays are decoded
+// element by element as they are looked at (lazy-array.ts); beyond the other, the request is refused. So what a
+// request decodes to takes four times its own size at most, or 64 KiB. All faults are WireError.
 //
 // int64 becomes a JS number: exact to ±2^53, and Long.MAX_VALUE (read as 2^63) and Long.MIN_VALUE survive a
 // round trip; what lies between loses its low bits, which no offset, time or producer id ever uses.
@@ -8,7 +9,11 @@
 import { malformed, WireError } from './errors.ts';
 
 const MEBIBYTE = 1024 * 1024;
-/** Decoded objects may take this many times the bytes that they came in … */
+/** Objects that are made at once may take this many times the bytes that they came in (texts take up to twice theirs) … */
+const EAGER_PER_BYTE = 2;
+/** … but so much always. */
+const EAGER_MIN = 64 * 1024;
+/** All that there is to decode may take this many times the bytes … */
 const BUDGET_PER_BYTE = 8;
 /** … but this much is always granted (a request of 10 KB may well decode to 200 KB) … */
 const BUDGET_MIN = MEBIBYTE;
@@ -18,11 +23,21 @@ const BUDGET_MAX = 64 * MEBIBYTE;
 const TWO_TO_32 = 4_294_967_296;
 export const ZERO_UUID = '00000000-0000-0000-0000-000000000000';
 
+/** Where the digits of a uuid are in its text, two by two. */
+const UUID_PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;
+const HEX_DIGITS = Buffer.from('0123456789abcdef');
+const uuidText = Buffer.from(ZERO_UUID);
+
+/** Thrown to the outermost array that is being read at once; nobody else sees it. */
+const TOO_MUCH_AT_ONCE = new Error('too much at once');
+
 export class WireReader {
   #bytes: Buffer;
   #position: number;
   #end: number;
   #budget = 0;
+  #eager = 0;
+  #isAtOnce = false;
 
   constructor(bytes: Buffer, start = 0, end = bytes.length) {
     this.#bytes = bytes;
@@ -37,6 +52,15 @@ export class WireReader {
     this.#position = start;
     this.#end = end;
     this.#budget = Math.min(BUDGET_MAX, Math.max(BUDGET_MIN, (end - start) * BUDGET_PER_BYTE));
+    this.#isAtOnce = false;
+    this.#eager = Math.max(EAGER_MIN, (end - start) * EAGER_PER_BYTE);
+  }
+
+  /** Another reader of the same frame, of what this one has found sound: nothing of it is refused. */
+  again(start: number, end: number): WireReader {
+    const reader = new WireReader(this.#bytes, start, end);
+    reader.#budget = Number.POSITIVE_INFINITY;
+    return reader;
   }
 
   get position(): number {
@@ -51,6 +75,53 @@ export class WireReader {
   charge(bytes: number): void {
     this.#budget -= bytes;
     if (this.#budget < 0) throw new WireError('too-large', 'the request decodes to too much memory');
+  }
+
+  /**
+   * An array of `count` elements of about `elementBytes` of memory each, made at once. Undefined when that would be too
+   * much: then nothing was read. An array within another is a part of that one.
+   */
+  elements<Value>(
+    count: number,
+    elementBytes: number,
+    read: (reader: WireReader) => Value,
+  ): Value[] | undefined {
+    const bytes = count * elementBytes;
+    if (this.#isAtOnce) {
+      if (bytes > this.#eager) throw TOO_MUCH_AT_ONCE;
+      this.#eager -= bytes;
+      return this.#elements(count, read);
+    }
+    if (bytes > this.#eager) return undefined;
+    const [position, budget, eager, end] = [this.#position, this.#budget, this.#eager, this.#end];
+    this.#eager -= bytes;
+    this.#isAtOnce = true;
+    try {
+      return this.#elements(count, read);
+    } catch (error) {
+      if (error !== TOO_MUCH_AT_ONCE) throw error;
+      this.#position = position;
+      this.#budget = budget;
+      this.#eager = eager;
+      this.#end = end;
+      return undefined;
+    } finally {
+      this.#isAtOnce = false;
+    }
+  }
+
+  #elements<Value>(count: number, read: (reader: WireReader) => Value): Value[] {
+    // As long as it will be: one that grows takes room for what never comes.
+    const values = new Array<Value>(count);
+    for (let index = 0; index < count; index++) values[index] = read(this);
+    return values;
+  }
+
+  /** Runs `read` and forgets what it made. */
+  once(read: (reader: WireReader) => unknown): void {
+    const eager = this.#eager;
+    read(this);
+    this.#eager = eager;
   }
 
   boolean(): boolean {
@@ -100,8 +171,17 @@ export class WireReader {
   /** The canonical form, in lower case. */
   uuid(): string {
     const at = this.#take(16);
-    const hex = this.#bytes.toString('hex', at, at + 16);
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+    const bytes = this.#bytes;
+    let any = 0;
+    // In one piece: put together from slices it would take several times the memory.
+    for (let index = 0; index < 16; index++) {
+      const byte = bytes[at + index]!;
+      const place = UUID_PLACES[index]!;
+      any |= byte;
+      uuidText[place] = HEX_DIGITS[byte >> 4]!;
+      uuidText[place + 1] = HEX_DIGITS[byte & 15]!;
+    }
+    return any === 0 ? ZERO_UUID : uuidText.toString('latin1');
   }
 
   /** `length` bytes as text; what is not UTF-8 becomes U+FFFD, as in Kafka. */
