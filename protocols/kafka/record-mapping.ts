@@ -6,7 +6,7 @@
 import type { Acks, BatchOptions, RecordCursor, RecordRange, RecordWriter } from '../port.ts';
 import { encodeEmptyStretch } from './empty-stretch.ts';
 import { type BatchEncoder, headerByteLength } from './records/batch-encoder.ts';
-import { decompress } from './records/compression.ts';
+import { COMPRESSION, decompress } from './records/compression.ts';
 import { invalidRecord, type RecordFault, RecordsError, tooLarge } from './records/errors.ts';
 import {
   BATCH_HEADER_BYTES,
@@ -55,9 +55,11 @@ export function validateBatch(
 
 /**
  * The batch's record section, ready for {@link writeRecords}: at once when it is not compressed or small, else
- * from the thread pool. Throws, or rejects with, RecordsError.
+ * from the thread pool. What is not compressed is the batch's own bytes, the whole of them: a view less to make.
+ * Throws, or rejects with, RecordsError.
  */
 export function decompressBatch(batch: RecordBatch, outputBytesMax: number): Buffer | Promise<Buffer> {
+  if (batch.compression === COMPRESSION.none) return batch.bytes;
   const section = batch.bytes.subarray(batch.start + BATCH_HEADER_BYTES, batch.end);
   return decompress(batch.compression, section, outputBytesMax);
 }
@@ -82,6 +84,10 @@ export function batchOptionsOf(
     transactional: batch.isTransactional,
   };
 }
+
+/** One for all: a fill is not interrupted. */
+const recordReader = new RecordReader();
+const NO_FAULTS: readonly RecordFault[] = [];
 
 export interface WriteOptions {
   /** The hub's time for all records, when the topic's timestamp type is LogAppendTime; absent = the client's. */
@@ -111,12 +117,14 @@ export function writeRecords(
   const requireKeys = options.requireKeys ?? false;
   // The timestamp type is the topic's to choose; where it says the same, Kafka takes it for a client's mistake.
   const presumesAppendTime = batch.isLogAppendTime && logAppendTimeMs >= 0;
-  const reader = new RecordReader();
-  reader.reset(section, 0, section.length, batch.recordCount);
+  const isWholeBatch = section === batch.bytes;
+  const reader = recordReader;
+  if (isWholeBatch) reader.reset(section, batch.start + BATCH_HEADER_BYTES, batch.end, batch.recordCount);
+  else reader.reset(section, 0, section.length, batch.recordCount);
   const shift = writer.stage(section);
   const source = writer.staged;
-  const faults: RecordFault[] = [];
-  const timestampFaults: RecordFault[] = [];
+  let faults: readonly RecordFault[] = NO_FAULTS;
+  let timestampFaults: readonly RecordFault[] = NO_FAULTS;
   for (let index = 0; reader.next(); index++) {
     if (reader.offsetDelta !== index)
       throw invalidRecord(`record ${index} has offset delta ${reader.offsetDelta}`);
@@ -133,10 +141,10 @@ export function writeRecords(
       const message = presumesAppendTime
         ? 'a client cannot say when a record was appended'
         : `timestamp ${timestampMs} is too far ${side}`;
-      timestampFaults.push({ recordIndex: index, message });
+      timestampFaults = [...timestampFaults, { recordIndex: index, message }];
     }
     if (requireKeys && reader.keyStart < 0 && faults.length < FAULTS_MAX) {
-      faults.push({ recordIndex: index, message: 'a compacted topic needs a key' });
+      faults = [...faults, { recordIndex: index, message: 'a compacted topic needs a key' }];
     }
     const { keyStart, valueStart, headerCount } = reader;
     if (keyStart < 0) writer.startRecord(timestampMs, source, -1, -1, headerCount);

@@ -21,6 +21,14 @@ const BUDGET_MIN = MEBIBYTE;
 const BUDGET_MAX = 64 * MEBIBYTE;
 
 const TWO_TO_32 = 4_294_967_296;
+
+/**
+ * Texts that came before, each in the place of its length and last bytes: topics and client ids come again with every
+ * request, and comparing one costs a third of decoding it. ASCII alone, so that a character is a byte.
+ */
+const KNOWN_TEXTS: string[] = new Array<string>(256).fill('');
+const KNOWN_BYTES_MAX = 40;
+
 export const ZERO_UUID = '00000000-0000-0000-0000-000000000000';
 
 /** Where the digits of a uuid are in its text, two by two. */
@@ -187,7 +195,16 @@ export class WireReader {
   /** `length` bytes as text; what is not UTF-8 becomes U+FFFD, as in Kafka. */
   text(length: number): string {
     const at = this.#take(length);
-    return this.#bytes.toString('utf8', at, at + length);
+    const bytes = this.#bytes;
+    if (length === 0) return '';
+    if (length > KNOWN_BYTES_MAX) return bytes.toString('utf8', at, at + length);
+    const end = at + length;
+    const place = (length * 7 + bytes[at]! * 3 + bytes[end - 1]! * 31) & 255;
+    const known = KNOWN_TEXTS[place]!;
+    if (known.length === length && holds(bytes, at, known)) return known;
+    const text = bytes.toString('utf8', at, end);
+    if (holds(bytes, at, text)) KNOWN_TEXTS[place] = text;
+    return text;
   }
 
   /** `length` bytes of the frame itself: a view, not a copy. */
@@ -229,4 +246,13 @@ export class WireReader {
     this.#position = at + length;
     return at;
   }
+}
+
+/** Whether the bytes are this text in ASCII. */
+function holds(bytes: Buffer, start: number, text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code !== bytes[start + index] || code > 0x7f) return false;
+  }
+  return true;
 }

@@ -28,6 +28,7 @@ export function structCodec(fields: Fields, version: number, flexible: boolean):
   }
   tagged.sort((left, right) => left.field.tag! - right.field.tag!);
   const readPlain = compileRead(fields, plain);
+  const writePlain = compileWrite(plain);
 
   return {
     read(reader) {
@@ -40,11 +41,7 @@ export function structCodec(fields: Fields, version: number, flexible: boolean):
       const values = value as Readonly<Values>; // an object by the test above; its fields are looked up by name
       for (let index = 0; index < refused.length; index++)
         refuseUnlessDefault(refused[index]!, values, version);
-      for (let index = 0; index < plain.length; index++) {
-        const { name, field, codec } = plain[index]!;
-        const given = values[name];
-        codec.write(writer, given === undefined ? field.defaultValue : given);
-      }
+      writePlain(writer, values);
       if (flexible) writeTagged(writer, tagged, values);
     },
     byteLengthMin: plain.reduce((sum, member) => sum + member.codec.byteLengthMin, flexible ? 1 : 0),
@@ -68,6 +65,21 @@ function compileRead(fields: Fields, plain: readonly Member[]): (reader: WireRea
   const make = new Function(...parameters, `return (reader) => ({ ${properties.join(', ')} });`);
   // What the text above says.
   return make(...values) as (reader: WireReader) => Values;
+}
+
+/** Writes the plain members in order, a field that is missing as its default. Made from text as the reading half is. */
+function compileWrite(plain: readonly Member[]): (writer: WireWriter, values: Readonly<Values>) => void {
+  const statements = plain.map(({ name }, index) => {
+    const given = `values[${JSON.stringify(name)}]`;
+    return `const v${index} = ${given}; w${index}(writer, v${index} === undefined ? d${index} : v${index});`;
+  });
+  const parameters = plain.flatMap((_member, index) => [`w${index}`, `d${index}`]);
+  const make = new Function(...parameters, `return (writer, values) => { ${statements.join(' ')} };`);
+  // What the text above says.
+  return make(...plain.flatMap(({ field, codec }) => [codec.write, field.defaultValue])) as (
+    writer: WireWriter,
+    values: Readonly<Values>,
+  ) => void;
 }
 
 function readTagged(reader: WireReader, tagged: readonly Member[], values: Values): void {
