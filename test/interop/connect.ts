@@ -12,7 +12,7 @@ import { freePort, withOwnHub } from './own-hub.ts';
 const STANDALONE = 'org.apache.kafka.connect.cli.ConnectStandalone';
 
 /** Writes a properties file and returns its path. */
-function propertiesFile(
+export function propertiesFile(
   directory: string,
   name: string,
   properties: Readonly<Record<string, string>>,
@@ -39,7 +39,7 @@ export const workerProperties = (kafkaPort: number, restPort: number): Record<st
   'offset.flush.interval.ms': '500',
 });
 
-const lines = (from: number, to: number): string =>
+export const numberedLines = (from: number, to: number): string =>
   Array.from({ length: to - from }, (_none, index) => `line ${from + index}\n`).join('');
 
 /** The sink has written so many lines; then they are compared. */
@@ -82,23 +82,23 @@ const standalone: InteropCase = {
         }),
       ];
       const start = (): Child => startJava(STANDALONE, files, 170_000);
-      writeFileSync(source, lines(0, 1_000));
+      writeFileSync(source, numberedLines(0, 1_000));
       let worker = start();
-      await sunk(sink, lines(0, 1_000));
+      await sunk(sink, numberedLines(0, 1_000));
       await hub.restart();
-      appendFileSync(source, lines(1_000, 2_000));
-      await sunk(sink, lines(0, 2_000));
+      appendFileSync(source, numberedLines(1_000, 2_000));
+      await sunk(sink, numberedLines(0, 2_000));
       worker.kill('SIGTERM');
       await worker.finished;
-      appendFileSync(source, lines(2_000, 3_000));
+      appendFileSync(source, numberedLines(2_000, 3_000));
       worker = start();
-      await sunk(sink, lines(0, 3_000));
+      await sunk(sink, numberedLines(0, 3_000));
       worker.kill('SIGTERM');
       await worker.finished;
       const raw = await RawKafka.connect(hub.kafkaPort);
       const records = await raw.fetchAll(topic, 0);
       raw.close();
-      equal(records.map(({ value }) => `${value}\n`).join(''), lines(0, 3_000));
+      equal(records.map(({ value }) => `${value}\n`).join(''), numberedLines(0, 3_000));
       ok(records.every(({ key }) => key === null));
       return '3000 lines from file to file';
     }),

@@ -1,7 +1,7 @@
 // Go's clients: franz-go, sarama and kafka-go, a program each under clients/go. They are built once into
 // node_modules/.cache, and again when their sources have changed.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Child, isInstalled, run } from '../helpers/child.ts';
 import { freshTopic, type InteropCase } from './case.ts';
@@ -23,13 +23,20 @@ const programs: readonly { client: string; does: readonly string[] }[] = [
 export async function prepareGo(): Promise<string | undefined> {
   if (!(await isInstalled('go'))) return 'go is not installed';
   const directory = builtDirectory();
-  if (programs.every(({ client }) => existsSync(join(directory, client)))) return undefined;
-  mkdirSync(directory, { recursive: true });
-  const build = ['build', '-o', directory, './...'];
+  if (existsSync(directory)) return undefined;
+  const partial = `${directory}.partial`;
+  rmSync(partial, { recursive: true, force: true });
+  mkdirSync(partial, { recursive: true });
+  const build = ['build', '-o', partial, './...'];
   const built = new Child('go', build, { workingDirectory: sources, timeoutMs: 600_000 });
   const { code, stdout, stderr } = await built.finished;
-  return code === 0 ? undefined : `go build failed: ${`${stdout}${stderr}`.trim().split('\n').at(-1) ?? ''}`;
+  if (code !== 0) return `go build failed: ${`${stdout}${stderr}`.trim().split('\n').at(-1) ?? ''}`;
+  renameSync(partial, directory);
+  return undefined;
 }
+
+/** A program of clients/go, once it is built. */
+export const goProgram = (name: string): string => join(builtDirectory(), name);
 
 /** One for each state of the sources. */
 function builtDirectory(): string {
@@ -45,7 +52,7 @@ export const goClients: readonly InteropCase[] = programs.map(({ client, does })
   needs: ['go'],
   async run({ kafkaPort }) {
     const topic = freshTopic(client);
-    const output = (await run(join(builtDirectory(), client), [`${kafkaPort}`, topic])).toString();
+    const output = (await run(goProgram(client), [`${kafkaPort}`, topic])).toString();
     await checkClientProgram(kafkaPort, topic, output, [...COMMON_STEPS, ...does]);
   },
 }));

@@ -6,6 +6,7 @@ import { type HubProcess, startHubProcess, temporaryDirectory } from '../helpers
 export interface OwnHub {
   readonly kafkaPort: number;
   readonly mqttPort: number;
+  readonly adminPort: number;
   readonly directory: string;
   /** SIGTERM, its end, and a start. */
   restart(): Promise<void>;
@@ -30,6 +31,7 @@ export async function withOwnHub<Result>(
     const result = await use({
       kafkaPort: ports.kafka,
       mqttPort: ports.mqtt,
+      adminPort: ports.http,
       directory: directory.path,
       async restart() {
         await stop();

@@ -1,9 +1,12 @@
 // Kafka Streams counts words: its repartition and changelog topics, its store and its group's offsets are the hub's work.
-import { deepEqual, equal } from 'node:assert/strict';
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import { join } from 'node:path';
 import { temporaryDirectory } from '../helpers/hub-process.ts';
 import { RawKafka, recordBatch } from '../helpers/raw-kafka.ts';
 import { freshTopic, type InteropCase } from './case.ts';
+import { readRecords } from './committed-view.ts';
 import { startJava } from './java.ts';
+import { withOwnHub } from './own-hub.ts';
 
 const LINES = 300;
 const WORDS = ['log', 'topic', 'record', 'offset', 'segment', 'batch', 'hub'];
@@ -97,5 +100,68 @@ function checkCounts(counts: ReadonlyMap<string, readonly number[]>, lines: numb
       word,
     );
 }
+
+const LINES_A_KILL = 1_500;
+const KILLS = 3;
+
+/** As few batches as may be, so that the hub is killed while most lines are still to be counted. */
+async function sendLinesAtOnce(port: number, topic: string, from: number, to: number): Promise<void> {
+  const raw = await RawKafka.connect(port);
+  for (let index = from; index < to; index += 500) {
+    const some = Array.from({ length: Math.min(500, to - index) }, (_none, at) => lineOf(index + at));
+    const records = some.map((line) => ({ key: null, value: Buffer.from(line), headers: [] }));
+    equal((await raw.produce(topic, 0, recordBatch(records))).error, 0);
+  }
+  raw.close();
+}
+
+/** How many records there are, aborted ones and markers among them. */
+async function endOf(port: number, topic: string): Promise<number> {
+  const raw = await RawKafka.connect(port);
+  const { highWatermark } = await raw.fetch(topic, 0, 0);
+  raw.close();
+  return highWatermark;
+}
+
+/** Counts go on being made. */
+async function grows(port: number, topic: string, from: number): Promise<void> {
+  for (let attempt = 0; (await endOf(port, topic)) <= from; attempt++) {
+    ok(attempt < 600, `${topic} stays at ${from}`);
+    // A topology says nothing of how far it is.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+export const streamsExactlyOnce: InteropCase = {
+  name: 'Kafka Streams counts words with exactly_once_v2 while the hub is killed with SIGKILL: each count is there once, in order',
+  needs: ['java-clients'],
+  timeoutMs: 300_000,
+  run: () =>
+    withOwnHub('[kafka]\ngroup_initial_rebalance_delay = "0s"\n', async (hub) => {
+      const [input, output] = [freshTopic('lines'), freshTopic('counts')];
+      await ensureTopics(hub, input, output);
+      const state = join(hub.directory, 'state');
+      const args = [`${hub.kafkaPort}`, input, output, 'exactly_once_v2', state];
+      const streams = startJava('WordCount', args, 290_000);
+      await streams.waitFor(/state: RUNNING/, 60_000);
+      for (let kill = 0; kill < KILLS; kill++) {
+        const before = await endOf(hub.kafkaPort, output);
+        await sendLinesAtOnce(hub.kafkaPort, input, kill * LINES_A_KILL, (kill + 1) * LINES_A_KILL);
+        await grows(hub.kafkaPort, output, before);
+        await hub.killAndStart();
+      }
+      const lines = KILLS * LINES_A_KILL;
+      await countedWords(hub.kafkaPort, output, lines);
+      streams.kill('SIGTERM');
+      await streams.waitFor(/did: closed/);
+      const counts = new Map<string, number[]>();
+      for (const { key, value } of await readRecords(hub.kafkaPort, output, 'read_committed'))
+        counts.set(`${key}`, [...(counts.get(`${key}`) ?? []), Number(value)]);
+      checkCounts(counts, lines);
+      const made = [...counts.values()].reduce((sum, { length }) => sum + length, 0);
+      const all = await readRecords(hub.kafkaPort, output, 'read_uncommitted');
+      return `${lines} lines through ${KILLS} kills: ${made} counts committed, ${all.length - made} aborted`;
+    }),
+};
 
 export const streamsCases: readonly InteropCase[] = [counting];
