@@ -6,8 +6,10 @@ import type { FetchSessions } from './fetch-sessions.ts';
 import type { GroupAdministration } from './groups/administration.ts';
 import type { GroupCoordinator } from './groups/coordinator.ts';
 import type { GroupOffsets } from './groups/offsets.ts';
+import type { TransactionalOffsets } from './groups/transactional-offsets.ts';
 import type { BatchEncoder } from './records/batch-encoder.ts';
 import type { KafkaSettings } from './settings.ts';
+import type { TransactionCoordinator } from './transactions/coordinator.ts';
 import { finishRequestHeader, writeResponseFrame } from './wire/headers.ts';
 import type { Message } from './wire/message.ts';
 import type { WireReader } from './wire/reader.ts';
@@ -20,7 +22,9 @@ export interface KafkaContext {
   readonly settings: KafkaSettings;
   readonly groups: GroupCoordinator;
   readonly offsets: GroupOffsets;
+  readonly transactionalOffsets: TransactionalOffsets;
   readonly groupAdministration: GroupAdministration;
+  readonly transactions: TransactionCoordinator;
   readonly fetchSessions: FetchSessions;
   readonly apis: readonly Api[];
   /** Those of the front end. */

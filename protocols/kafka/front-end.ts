@@ -1,7 +1,15 @@
 // The Kafka front end: listeners, the connections on them, and what they share. Made by the composition root.
 
 import { createServer, type Server, type Socket } from 'node:net';
-import type { FrontEnd, GroupDirectory, Hub, ListenerOptions, ListenerView, Timer } from '../port.ts';
+import type {
+  FrontEnd,
+  GroupDirectory,
+  Hub,
+  ListenerOptions,
+  ListenerView,
+  Timer,
+  TransactionDirectory,
+} from '../port.ts';
 import type { KafkaContext } from './api.ts';
 import { ApiIndex } from './api-index.ts';
 import { APIS } from './apis.ts';
@@ -12,23 +20,30 @@ import { GroupAdministration } from './groups/administration.ts';
 import { GroupCoordinator } from './groups/coordinator.ts';
 import { groupDirectory } from './groups/directory.ts';
 import { GroupOffsets } from './groups/offsets.ts';
+import { TransactionalOffsets } from './groups/transactional-offsets.ts';
 import { BatchEncoder } from './records/batch-encoder.ts';
 import { type KafkaOptions, kafkaSettings } from './settings.ts';
+import { TransactionCoordinator } from './transactions/coordinator.ts';
+import { transactionDirectory } from './transactions/directory.ts';
 import { WireWriter } from './wire/writer.ts';
 
 /** How often idle connections are looked for, as a part of the time they may be idle. */
 const IDLE_CHECKS = 4;
 
-/** Resolves when the groups' state is read; listeners come after. */
+/** Resolves when the state of groups and transactions is read; listeners come after. */
 export async function createKafkaFrontEnd(hub: Hub, options: KafkaOptions = {}): Promise<FrontEnd> {
   const settings = kafkaSettings(options);
   const groups = await GroupCoordinator.open(hub, settings.groups);
   const offsets = new GroupOffsets(hub, groups, settings.offsets);
+  const transactionalOffsets = new TransactionalOffsets(groups, offsets);
+  const transactions = await TransactionCoordinator.open(hub, settings.transactions, transactionalOffsets);
   return new KafkaFrontEnd({
     hub,
     settings,
     groups,
     offsets,
+    transactionalOffsets,
+    transactions,
     groupAdministration: new GroupAdministration(groups),
     fetchSessions: new FetchSessions(settings.fetchSessions, hub.clock, hub.random),
     apis: APIS,
@@ -48,6 +63,7 @@ interface Listener {
 class KafkaFrontEnd implements FrontEnd {
   readonly protocol = 'kafka';
   readonly groups: GroupDirectory;
+  readonly transactions: TransactionDirectory;
   readonly #kafka: KafkaContext;
   readonly #apis: ApiIndex;
   readonly #writer = new WireWriter();
@@ -62,6 +78,7 @@ class KafkaFrontEnd implements FrontEnd {
     this.#apis = new ApiIndex(kafka.apis);
     this.#memory = new ConnectionMemory(kafka.settings.connectionBytesTotalMax);
     this.groups = groupDirectory(kafka.groups.store, kafka.offsets, kafka.hub.topics);
+    this.transactions = transactionDirectory(kafka.transactions);
     this.#scheduleIdleCheck();
   }
 
@@ -98,6 +115,7 @@ class KafkaFrontEnd implements FrontEnd {
   async drain(): Promise<void> {
     for (const { server } of this.#listeners) server.close();
     this.#kafka.groups.drain();
+    this.#kafka.transactions.drain();
     const connections = this.#connections();
     if (connections.length === 0) return;
     const quiet = new Promise<void>((resolve) => {
@@ -111,6 +129,7 @@ class KafkaFrontEnd implements FrontEnd {
     this.#idleTimer?.cancel();
     this.#kafka.offsets.close();
     this.#kafka.groups.close();
+    this.#kafka.transactions.close();
     for (const connection of this.#connections()) connection.abort('the hub stops');
     await Promise.all(
       this.#listeners.map(

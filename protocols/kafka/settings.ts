@@ -3,6 +3,7 @@
 import type { FetchSessionLimits } from './fetch-sessions.ts';
 import type { CoordinatorSettings } from './groups/coordinator.ts';
 import type { OffsetSettings } from './groups/offsets.ts';
+import type { TransactionSettings } from './transactions/coordinator.ts';
 
 export interface KafkaOptions {
   /** Longest request; a longer one closes its connection before anything is buffered. */
@@ -45,6 +46,20 @@ export interface KafkaOptions {
   readonly offsetMetadataBytesMax?: number;
   /** How long offsets outlive the last member of their group. */
   readonly offsetsRetentionMs?: number;
+  /** Longest that a producer may ask its transactions to last. */
+  readonly transactionTimeoutMaxMs?: number;
+  /** A transactional id that has done nothing for so long is forgotten. */
+  readonly transactionalIdExpirationMs?: number;
+  /** How often transactions are looked for that have lasted too long. */
+  readonly transactionAbortCheckMs?: number;
+  /** Transactional ids of this node. */
+  readonly transactionalIdsMax?: number;
+  /** Transactional ids that clients of one address may make. */
+  readonly transactionalIdsPerClientMax?: number;
+  /** Partitions and groups of one transaction. */
+  readonly transactionPartitionsMax?: number;
+  /** How long a request waits for the end of the transaction before, until its client is told to come again. */
+  readonly transactionWaitMs?: number;
 }
 
 export interface KafkaSettings {
@@ -60,6 +75,7 @@ export interface KafkaSettings {
   readonly decompressedBytesMax: number;
   readonly groups: CoordinatorSettings;
   readonly offsets: OffsetSettings;
+  readonly transactions: TransactionSettings;
 }
 
 const KIBIBYTE = 1024;
@@ -106,6 +122,18 @@ export function kafkaSettings(options: KafkaOptions): KafkaSettings {
       heldBytesMax: 512 * MEBIBYTE,
       retentionMs: options.offsetsRetentionMs ?? 7 * DAY_MS,
       retentionCheckMs: 10 * MINUTE_MS,
+    },
+    transactions: {
+      timeoutMaxMs: options.transactionTimeoutMaxMs ?? 15 * MINUTE_MS,
+      idExpirationMs: options.transactionalIdExpirationMs ?? 7 * DAY_MS,
+      abortCheckMs: options.transactionAbortCheckMs ?? 10_000,
+      expirationCheckMs: 60 * MINUTE_MS,
+      idsMax: options.transactionalIdsMax ?? 100_000,
+      idsPerClientMax:
+        options.transactionalIdsPerClientMax ?? Math.ceil((options.transactionalIdsMax ?? 100_000) / 2),
+      partitionsMax: options.transactionPartitionsMax ?? 10_000,
+      heldBytesMax: 256 * MEBIBYTE,
+      concurrentWaitMs: options.transactionWaitMs ?? 500,
     },
   };
 }

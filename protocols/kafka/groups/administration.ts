@@ -15,7 +15,7 @@ import {
   CONSUMER_STATE_NAMES,
   type GroupType,
 } from './group-types.ts';
-import { encodeGroup, encodeOffset } from './state-records.ts';
+import { encodeGroup, encodeOffset, encodePendingOffset } from './state-records.ts';
 
 export interface ListedGroup {
   readonly groupId: string;
@@ -93,8 +93,16 @@ export class GroupAdministration {
       isSubscribed(topic) ? ERROR_CODES.GROUP_SUBSCRIBED_TO_TOPIC : ERROR_CODES.NONE,
     );
     const records = partitions
-      .filter(({ topic, partition }) => !isSubscribed(topic) && offsets.get(topic)?.has(partition))
-      .map((place) => encodeOffset({ groupId, ...place }, null));
+      .filter(({ topic }) => !isSubscribed(topic))
+      .flatMap((place) => [
+        ...(offsets.get(place.topic)?.has(place.partition)
+          ? [encodeOffset({ groupId, ...place }, null)]
+          : []),
+        ...pendingTombstones(
+          entry,
+          (topic, partition) => topic === place.topic && partition === place.partition,
+        ),
+      ]);
     if (records.length === 0) return codes;
     const written = await this.#write(entry, records);
     return codes.map((code) => (code === ERROR_CODES.NONE ? written : code));
@@ -111,9 +119,25 @@ function hasMembers({ group, consumer }: GroupEntry): boolean {
   return group.state !== 'empty' || (consumer !== undefined && consumer.members.size > 0);
 }
 
-function offsetTombstones({ groupId, offsets }: GroupEntry): StateRecord[] {
-  return [...offsets].flatMap(([topic, partitions]) =>
+/** Those of transactions that have not ended are deleted too. */
+function offsetTombstones(entry: GroupEntry): StateRecord[] {
+  const { groupId, offsets } = entry;
+  const committed = [...offsets].flatMap(([topic, partitions]) =>
     [...partitions.keys()].map((partition) => encodeOffset({ groupId, topic, partition }, null)),
+  );
+  return [...committed, ...pendingTombstones(entry, () => true)];
+}
+
+function pendingTombstones(
+  { groupId, pending }: GroupEntry,
+  isMeant: (topic: string, partition: number) => boolean,
+): StateRecord[] {
+  return [...pending].flatMap(([producerId, topics]) =>
+    [...topics].flatMap(([topic, partitions]) =>
+      [...partitions.keys()]
+        .filter((partition) => isMeant(topic, partition))
+        .map((partition) => encodePendingOffset({ groupId, producerId, topic, partition }, null)),
+    ),
   );
 }
 

@@ -1,30 +1,33 @@
-// How many groups the clients of each address have made since the start, so that one of them cannot make all that
-// there can be. Groups from before the start are nobody's.
+// How many groups, or transactional ids, the clients of each address have made since the start, so that one of them
+// cannot make all that there can be. What is from before the start is nobody's.
 
-import type { GroupEntry } from './group-store.ts';
+export interface Made {
+  /** The address of the client that made it; undefined = nobody's. */
+  madeBy: string | undefined;
+}
 
 export class ClientShares {
-  readonly #groupsMax: number;
-  readonly #groups = new Map<string, number>();
+  readonly #entriesMax: number;
+  readonly #entries = new Map<string, number>();
 
-  constructor(groupsMax: number) {
-    this.#groupsMax = groupsMax;
+  constructor(entriesMax: number) {
+    this.#entriesMax = entriesMax;
   }
 
   hasRoom(client: string): boolean {
-    return (this.#groups.get(client) ?? 0) < this.#groupsMax;
+    return (this.#entries.get(client) ?? 0) < this.#entriesMax;
   }
 
-  add(entry: GroupEntry, client: string): void {
+  add(entry: Made, client: string): void {
     entry.madeBy = client;
-    this.#groups.set(client, (this.#groups.get(client) ?? 0) + 1);
+    this.#entries.set(client, (this.#entries.get(client) ?? 0) + 1);
   }
 
-  remove(entry: GroupEntry): void {
+  remove(entry: Made): void {
     if (entry.madeBy === undefined) return;
-    const left = (this.#groups.get(entry.madeBy) ?? 0) - 1;
-    if (left > 0) this.#groups.set(entry.madeBy, left);
-    else this.#groups.delete(entry.madeBy);
+    const left = (this.#entries.get(entry.madeBy) ?? 0) - 1;
+    if (left > 0) this.#entries.set(entry.madeBy, left);
+    else this.#entries.delete(entry.madeBy);
     entry.madeBy = undefined;
   }
 }

@@ -6,10 +6,23 @@ import { APPEND_ERROR_CODES, ERROR_CODES, type ErrorCode } from '../error-codes.
 import { applyRecord, type ConsumerGroup, createConsumerGroup } from './consumer/consumer-group.ts';
 import { decodeConsumerRecord, isConsumerKey } from './consumer/records.ts';
 import { createGroup, type Group } from './group.ts';
-import { type CommittedOffset, decodeGroup, decodeKey, decodeOffset } from './state-records.ts';
+import {
+  type CommittedOffset,
+  decodeGroup,
+  decodeKey,
+  decodeOffset,
+  type OffsetKeyFields,
+  type PendingOffsetKeyFields,
+} from './state-records.ts';
 import { applyGroupRecord, applyGroupTombstone } from './sync.ts';
 
 export const OFFSETS_TOPIC = '__consumer_offsets';
+
+/** Of a record in the state's log. */
+interface LogPlace {
+  readonly offset: number;
+  readonly timestampMs: number;
+}
 
 /** A group and what it committed: topic → partition → offset. */
 export interface GroupEntry {
@@ -26,11 +39,13 @@ export interface GroupEntry {
   heldBytes: number;
   readonly statePartition: number;
   readonly offsets: Map<string, Map<number, CommittedOffset>>;
+  /** Offsets of transactions that have not ended: producer id → topic → partition → offset. */
+  readonly pending: Map<number, Map<string, Map<number, CommittedOffset>>>;
 }
 
 /** Whether anything would be lost with the entry. */
-export function isUsed({ group, consumer, offsets, recordsInFlight }: GroupEntry): boolean {
-  if (consumer !== undefined) return true;
+export function isUsed({ group, consumer, offsets, pending, recordsInFlight }: GroupEntry): boolean {
+  if (consumer !== undefined || pending.size > 0) return true;
   const isQuiet = group.state === 'empty' && group.pendingMembers.size === 0;
   return !isQuiet || group.isRecorded || offsets.size > 0 || recordsInFlight > 0;
 }
@@ -46,6 +61,8 @@ export class GroupStore {
   readonly #hub: Hub;
   readonly #listener: GroupStoreListener;
   readonly #entries = new Map<string, GroupEntry>();
+  /** Which groups have offsets of a producer's transaction. */
+  readonly #pendingOf = new Map<number, Set<GroupEntry>>();
   #table: StateTable | undefined;
   #offsetBytes = 0;
 
@@ -58,7 +75,8 @@ export class GroupStore {
   async load(): Promise<void> {
     this.#table = await this.#hub.stateTable({
       topic: OFFSETS_TOPIC,
-      apply: (partition, key, value, _offset, timestampMs) => this.#apply(partition, key, value, timestampMs),
+      apply: (partition, key, value, offset, timestampMs) =>
+        this.#apply(partition, key, value, { offset, timestampMs }),
       onState: (partition, state) => this.#partitionIs(partition, state),
     });
     for (const entry of this.#entries.values()) this.#listener.serving(entry);
@@ -71,6 +89,21 @@ export class GroupStore {
 
   get size(): number {
     return this.#entries.size;
+  }
+
+  /** The groups of a state partition that have offsets of the producer's transaction. */
+  pendingOf(producerId: number, statePartition: number): GroupEntry[] {
+    const entries = [...(this.#pendingOf.get(producerId) ?? [])];
+    return entries.filter((entry) => entry.statePartition === statePartition);
+  }
+
+  /** Where the group's state is. */
+  partitionOf(groupId: string): number {
+    return this.#opened().partitionOf(groupId);
+  }
+
+  stateOf(statePartition: number): StatePartitionState {
+    return this.#opened().stateOf(statePartition);
   }
 
   entries(): IterableIterator<GroupEntry> {
@@ -98,15 +131,24 @@ export class GroupStore {
     this.#entries.delete(entry.groupId);
     for (const partitions of entry.offsets.values())
       for (const committed of partitions.values()) this.#offsetBytes -= bytesOf(committed);
+    for (const [producerId, topics] of [...entry.pending])
+      for (const [topic, partitions] of [...topics])
+        for (const partition of [...partitions.keys()])
+          this.#setPending(entry, { producerId, topic, partition }, undefined);
     this.#listener.dropped(entry);
   }
 
   /** On disk and applied when it resolves with 0; all records or none. Never rejects. */
   async write(entry: GroupEntry, records: readonly StateRecord[]): Promise<ErrorCode> {
-    const refused = await this.#opened().write(entry.statePartition, records);
+    return this.writeTo(entry.statePartition, records, { group: entry.groupId });
+  }
+
+  /** The same of several groups of one state partition. */
+  async writeTo(statePartition: number, records: readonly StateRecord[], about: object): Promise<ErrorCode> {
+    const refused = await this.#opened().write(statePartition, records);
     if (refused === undefined) return ERROR_CODES.NONE;
     this.#hub.log.warn('group-state-not-written', {
-      group: entry.groupId,
+      ...about,
       refused: refused.refused,
       reason: refused.message,
     });
@@ -129,14 +171,15 @@ export class GroupStore {
       heldBytes: 0,
       statePartition,
       offsets: new Map(),
+      pending: new Map(),
     };
     this.#entries.set(groupId, entry);
     return entry;
   }
 
-  #apply(partition: number, keyBytes: Buffer, value: Buffer | null, timestampMs: number): void {
+  #apply(partition: number, keyBytes: Buffer, value: Buffer | null, place: LogPlace): void {
     if (isConsumerKey(keyBytes)) {
-      this.#applyConsumer(partition, keyBytes, value, timestampMs);
+      this.#applyConsumer(partition, keyBytes, value, place.timestampMs);
       return;
     }
     const key = decodeKey(keyBytes);
@@ -145,7 +188,8 @@ export class GroupStore {
       return;
     }
     if (key.kind === 'group') this.#applyGroup(partition, key.groupId, value);
-    else this.#applyOffset(partition, key.groupId, key.topic, key.partition, value);
+    else if (key.kind === 'pending-offset') this.#applyPending(partition, key, value, place);
+    else this.#applyOffset(partition, key, value, place);
   }
 
   #applyGroup(statePartition: number, groupId: string, value: Buffer | null): void {
@@ -188,14 +232,9 @@ export class GroupStore {
     applyRecord(entry.consumer, record, nowMs);
   }
 
-  #applyOffset(
-    statePartition: number,
-    groupId: string,
-    topic: string,
-    partition: number,
-    value: Buffer | null,
-  ): void {
-    const committed = value === null ? undefined : decodeOffset(value);
+  #applyOffset(statePartition: number, key: OffsetKeyFields, value: Buffer | null, place: LogPlace): void {
+    const { groupId, topic, partition } = key;
+    const committed = value === null ? undefined : decodeOffset(value, place.offset);
     const entry = this.#entries.get(groupId);
     const before = entry?.offsets.get(topic)?.get(partition);
     this.#offsetBytes += bytesOf(committed) - bytesOf(before);
@@ -209,6 +248,46 @@ export class GroupStore {
     const ofTopic = offsets.get(topic);
     if (ofTopic === undefined) offsets.set(topic, new Map([[partition, committed]]));
     else ofTopic.set(partition, committed);
+  }
+
+  #applyPending(
+    statePartition: number,
+    key: PendingOffsetKeyFields,
+    value: Buffer | null,
+    place: LogPlace,
+  ): void {
+    const known = this.#entries.get(key.groupId);
+    const pending = value === null ? undefined : decodeOffset(value, place.offset);
+    if (known === undefined && pending === undefined) return;
+    const entry = known ?? this.#createAt(key.groupId, statePartition);
+    this.#setPending(entry, key, pending);
+    // At the start nobody else looks whether something is left of it.
+    if (pending === undefined && this.#table === undefined && !isUsed(entry)) this.forget(entry);
+  }
+
+  #setPending(
+    entry: GroupEntry,
+    { producerId, topic, partition }: Omit<PendingOffsetKeyFields, 'groupId'>,
+    pending: CommittedOffset | undefined,
+  ): void {
+    const topics = entry.pending.get(producerId) ?? new Map<string, Map<number, CommittedOffset>>();
+    const partitions = topics.get(topic) ?? new Map<number, CommittedOffset>();
+    this.#offsetBytes += bytesOf(pending) - bytesOf(partitions.get(partition));
+    if (pending === undefined) partitions.delete(partition);
+    else partitions.set(partition, pending);
+    if (partitions.size > 0) topics.set(topic, partitions);
+    else topics.delete(topic);
+    if (topics.size > 0) {
+      entry.pending.set(producerId, topics);
+      const entries = this.#pendingOf.get(producerId);
+      if (entries === undefined) this.#pendingOf.set(producerId, new Set([entry]));
+      else entries.add(entry);
+      return;
+    }
+    entry.pending.delete(producerId);
+    const entries = this.#pendingOf.get(producerId);
+    entries?.delete(entry);
+    if (entries?.size === 0) this.#pendingOf.delete(producerId);
   }
 
   #partitionIs(partition: number, state: StatePartitionState): void {

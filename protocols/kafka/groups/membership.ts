@@ -46,6 +46,19 @@ export function checkCommit(group: Group, claim: MemberClaim, turn: Turn): Error
   return checkMember(group, claim, COMMIT_CODES, turn);
 }
 
+/**
+ * The same in a transaction (KIP-447): who says nothing of a member is a producer that does not know better, and the end
+ * of the transaction, not the round, decides about the partitions.
+ */
+export function transactionalCommitFault(group: Group, claim: MemberClaim): ErrorCode {
+  if (group.state === 'dead') return COMMIT_CODES.dead;
+  const saysNothing = claim.memberId === '' && claim.groupInstanceId === null;
+  if (claim.generation < 0 && (group.state === 'empty' || saysNothing)) return ERROR_CODES.NONE;
+  const fault = memberFault(group, claim.memberId, claim.groupInstanceId);
+  if (fault !== ERROR_CODES.NONE) return fault;
+  return claim.generation === group.generation ? ERROR_CODES.NONE : ERROR_CODES.ILLEGAL_GENERATION;
+}
+
 function checkMember(
   group: Group,
   claim: MemberClaim,

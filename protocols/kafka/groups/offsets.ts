@@ -1,14 +1,14 @@
 // Committed offsets: checked, written, and applied from the log before the answer. A commit that is not on disk
 // is a failed commit. Offsets belong to a topic's id: a topic made again under the same name starts without any.
 
-import type { Hub, StateRecord, Timer, TopicView } from '../../port.ts';
+import type { Hub, Timer, TopicView } from '../../port.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { ZERO_UUID } from '../wire/reader.ts';
 import { commitFault, EPOCH_VERSION_MIN, fetchFault } from './consumer/members.ts';
 import type { GroupCoordinator } from './coordinator.ts';
 import type { GroupEntry } from './group-store.ts';
 import { checkCommit, type MemberClaim } from './membership.ts';
-import { type CommittedOffset, encodeGroup, encodeOffset } from './state-records.ts';
+import { type CommittedOffset, encodeGroup, encodeOffset, type OffsetToRecord } from './state-records.ts';
 
 export interface OffsetSettings {
   /** Longest text that may be kept with an offset, in bytes. */
@@ -65,14 +65,14 @@ export class GroupOffsets {
    * asked about partitions that exist alone.
    */
   async commit(groupId: string, claim: CommitClaim, items: readonly CommitItem[]): Promise<ErrorCode[]> {
-    const existing = items.filter((item) => this.#exists(item));
+    const existing = items.filter((item) => this.exists(item));
     const codes = existing.length === 0 ? [] : await this.#commitExisting(groupId, claim, existing);
     if (existing.length === items.length) return codes;
     const codeOf = new Map(existing.map((item, index) => [item, codes[index]]));
     return items.map((item) => codeOf.get(item) ?? ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION);
   }
 
-  #exists({ topic, partition }: CommitItem): boolean {
+  exists({ topic, partition }: CommitItem): boolean {
     return this.#hub.topics.partition(topic, partition) !== undefined;
   }
 
@@ -119,10 +119,10 @@ export class GroupOffsets {
   ): Promise<ErrorCode[]> {
     const fault = this.#claimFault(entry, claim, items);
     if (fault !== ERROR_CODES.NONE) return items.map(() => fault);
-    const codes = items.map((item) => this.#itemFault(entry, item));
+    const codes = items.map((item) => this.itemFault(entry, item));
     const records = items
       .filter((_item, index) => codes[index] === ERROR_CODES.NONE)
-      .map((item) => this.#recordOf(entry.groupId, item));
+      .map((item) => encodeOffset({ ...item, groupId: entry.groupId }, this.offsetOf(item)));
     if (records.length === 0) return codes;
     const written = await this.#coordinator.store.write(entry, records);
     return codes.map((code) => (code === ERROR_CODES.NONE ? written : code));
@@ -139,10 +139,10 @@ export class GroupOffsets {
     return commitFault(entry.consumer, { memberId, epoch: generation }, claim.version, partitions);
   }
 
-  #itemFault({ offsets }: GroupEntry, item: CommitItem): ErrorCode {
+  itemFault({ offsets }: GroupEntry, item: CommitItem): ErrorCode {
     const { topic, partition, metadata } = item;
     // Its topic may have gone while others were committed.
-    if (!this.#exists(item)) return ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
+    if (!this.exists(item)) return ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
     if (Buffer.byteLength(metadata) > this.#settings.metadataBytesMax)
       return ERROR_CODES.OFFSET_METADATA_TOO_LARGE;
     // Whoever has committed there may go on; nothing is added when there is no room.
@@ -159,33 +159,29 @@ export class GroupOffsets {
     return fetchFault(group, { memberId: memberId ?? '', epoch });
   }
 
-  #recordOf(groupId: string, item: CommitItem): StateRecord {
-    const { topic, partition, offset, leaderEpoch, metadata } = item;
+  /** As it is committed now. */
+  offsetOf({ topic, offset, leaderEpoch, metadata }: CommitItem): OffsetToRecord {
     const topicId = this.#hub.topics.get(topic)?.topicId ?? ZERO_UUID;
-    const committedAtMs = this.#hub.clock.now();
-    return encodeOffset(
-      { groupId, topic, partition },
-      { offset, leaderEpoch, metadata, committedAtMs, topicId },
-    );
+    return { offset, leaderEpoch, metadata, committedAtMs: this.#hub.clock.now(), topicId };
   }
 
   /** Undefined when nothing is committed there, or only for an earlier topic of that name. */
   committed(groupId: string, topic: string, partition: number): CommittedOffset | undefined {
     const committed = this.#coordinator.store.get(groupId)?.offsets.get(topic)?.get(partition);
-    return committed !== undefined && this.#isOfTopicNow(topic, committed) ? committed : undefined;
+    return committed !== undefined && this.isOfTopicNow(topic, committed) ? committed : undefined;
   }
 
   /** topic → partition → offset, of topics that exist. */
   all(groupId: string): Map<string, Map<number, CommittedOffset>> {
     const found = new Map<string, Map<number, CommittedOffset>>();
     for (const [topic, partitions] of this.#coordinator.store.get(groupId)?.offsets ?? []) {
-      const current = [...partitions].filter(([, committed]) => this.#isOfTopicNow(topic, committed));
+      const current = [...partitions].filter(([, committed]) => this.isOfTopicNow(topic, committed));
       if (current.length > 0) found.set(topic, new Map(current));
     }
     return found;
   }
 
-  #isOfTopicNow(topic: string, committed: CommittedOffset): boolean {
+  isOfTopicNow(topic: string, committed: CommittedOffset): boolean {
     const view = this.#hub.topics.get(topic);
     return view !== undefined && (committed.topicId === ZERO_UUID || committed.topicId === view.topicId);
   }

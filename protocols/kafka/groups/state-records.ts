@@ -4,6 +4,10 @@
 //   key 1  group, topic, partition   value 4  offset, leader epoch, metadata, commit time; topic id (tag 0)
 //   key 2  group                     value 3  protocol type, generation, protocol, leader, time, members
 //
+// Offsets of a transaction that has not ended have a key of our own: Kafka keeps them under key 1 in transactional batches.
+//
+//   key 1000  group, producer id, topic, partition   value as of key 1
+//
 // Values of versions 0–4 are read. A record of another kind or that does not decode is nobody's: `undefined`.
 
 import type { StateRecord } from '../../port.ts';
@@ -18,6 +22,7 @@ import type { GroupRecord } from './effects.ts';
 const OFFSET_KEY = 1;
 const OFFSET_KEY_OLD = 0;
 const GROUP_KEY = 2;
+const PENDING_OFFSET_KEY = 1_000;
 const OFFSET_VALUE_VERSION = 4;
 const GROUP_VALUE_VERSION = 3;
 
@@ -25,6 +30,12 @@ const OffsetKey = message(
   'OffsetCommitKey',
   { versions: [0, 1] },
   { group: string(), topic: string(), partition: int32() },
+);
+
+const PendingOffsetKey = message(
+  'PendingOffsetKey',
+  { versions: [PENDING_OFFSET_KEY, PENDING_OFFSET_KEY] },
+  { group: string(), producerId: int64(), topic: string(), partition: int32() },
 );
 
 const OffsetValue = message(
@@ -71,7 +82,11 @@ export interface CommittedOffset {
   readonly committedAtMs: number;
   /** Zero when the record does not say. */
   readonly topicId: string;
+  /** Where its record is: of two commits the later one counts. */
+  readonly recordOffset: number;
 }
+
+export type OffsetToRecord = Omit<CommittedOffset, 'recordOffset'>;
 
 export interface OffsetKeyFields {
   readonly groupId: string;
@@ -79,25 +94,44 @@ export interface OffsetKeyFields {
   readonly partition: number;
 }
 
+export interface PendingOffsetKeyFields extends OffsetKeyFields {
+  readonly producerId: number;
+}
+
 export type DecodedKey =
   | ({ readonly kind: 'offset' } & OffsetKeyFields)
+  | ({ readonly kind: 'pending-offset' } & PendingOffsetKeyFields)
   | { readonly kind: 'group'; readonly groupId: string };
 
-export function encodeOffset(key: OffsetKeyFields, committed: CommittedOffset | null): StateRecord {
+export function encodeOffset(key: OffsetKeyFields, committed: OffsetToRecord | null): StateRecord {
   const { groupId: group, topic, partition } = key;
   return {
     key: encode(OFFSET_KEY, OffsetKey, { group, topic, partition }),
-    value:
-      committed === null
-        ? null
-        : encode(OFFSET_VALUE_VERSION, OffsetValue, {
-            offset: committed.offset,
-            leaderEpoch: committed.leaderEpoch,
-            metadata: committed.metadata,
-            commitTimestamp: committed.committedAtMs,
-            topicId: committed.topicId,
-          }),
+    value: committed === null ? null : encodeOffsetValue(committed),
   };
+}
+
+export function encodePendingOffset(
+  { groupId: group, producerId, topic, partition }: PendingOffsetKeyFields,
+  pending: OffsetToRecord | null,
+): StateRecord {
+  return {
+    key: encode(PENDING_OFFSET_KEY, PendingOffsetKey, { group, producerId, topic, partition }),
+    value: pending === null ? null : encodeOffsetValue(pending),
+  };
+}
+
+function encodeOffsetValue({
+  offset,
+  leaderEpoch,
+  metadata,
+  committedAtMs,
+  topicId,
+}: OffsetToRecord): Buffer {
+  return encode(OFFSET_VALUE_VERSION, OffsetValue, {
+    ...{ offset, leaderEpoch, metadata, topicId },
+    commitTimestamp: committedAtMs,
+  });
 }
 
 export function encodeGroup(groupId: string, record: GroupRecord | null): StateRecord {
@@ -132,15 +166,20 @@ export function decodeKey(bytesOfKey: Buffer): DecodedKey | undefined {
       const { group, topic, partition } = OffsetKey.read(reader, kind);
       return { kind: 'offset', groupId: group, topic, partition };
     }
+    if (kind === PENDING_OFFSET_KEY) {
+      const { group, producerId, topic, partition } = PendingOffsetKey.read(reader, kind);
+      return { kind: 'pending-offset', groupId: group, producerId, topic, partition };
+    }
     if (kind !== GROUP_KEY) return undefined;
     return { kind: 'group', groupId: GroupKey.read(reader, kind).group };
   });
 }
 
-export function decodeOffset(bytesOfValue: Buffer): CommittedOffset | undefined {
+/** @param recordOffset of the record in the state's log */
+export function decodeOffset(bytesOfValue: Buffer, recordOffset: number): CommittedOffset | undefined {
   return decoded(bytesOfValue, (reader, version) => {
     const { offset, leaderEpoch, metadata, commitTimestamp, topicId } = OffsetValue.read(reader, version);
-    return { offset, leaderEpoch, metadata, committedAtMs: commitTimestamp, topicId };
+    return { offset, leaderEpoch, metadata, committedAtMs: commitTimestamp, topicId, recordOffset };
   });
 }
 

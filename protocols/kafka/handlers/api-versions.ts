@@ -1,7 +1,8 @@
 // ApiVersions (key 18), versions 0–4: what every client asks first. A version that is too new is answered in
 // version 0 with UNSUPPORTED_VERSION and the list, so that the client can ask again (KIP-511); the response
 // header is version 0 in all versions.
-// Features: `group.version` 1, without which no client uses the consumer protocol of KIP-848.
+// Features: `group.version` 1, without which no client uses the consumer protocol of KIP-848, and `transaction.version` 2,
+// without which none leaves it to Produce to add partitions to its transactions (KIP-890).
 
 import { type Api, type Call, defineApi, type KafkaContext, type WrittenOutcome } from '../api.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
@@ -46,6 +47,7 @@ function answerUnserved({ kafka }: Call): WrittenOutcome {
 /** What the cluster has agreed on, once and for all: there is one node, and it has always spoken all of this. */
 const FEATURES: readonly { readonly name: string; readonly level: number }[] = [
   { name: 'group.version', level: 1 },
+  { name: 'transaction.version', level: 2 },
 ];
 const FEATURES_EPOCH = 1;
 /** Clients of earlier versions do not know that a feature may be at level 0, which is not at all. */

@@ -1,5 +1,5 @@
 // DescribeProducers (key 61), version 0 (KIP-664): the producers that a partition remembers. Each partition has its own
-// result; to name one again is refused, for a few bytes would ask for as many producers as there are. There are no coordinators of transactions, and so no epochs of theirs.
+// result; to name one again is refused, for a few bytes would ask for as many producers as there are.
 
 import { allows, type Call, defineApi } from '../api.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
@@ -48,7 +48,7 @@ function describePartition(call: Call, topic: string, partitionIndex: number): P
     producerEpoch: producer.producerEpoch,
     lastSequence: producer.lastSequence,
     lastTimestamp: producer.lastTimestampMs,
-    coordinatorEpoch: -1,
+    coordinatorEpoch: producer.coordinatorEpoch,
     currentTxnStartOffset: producer.transactionStartOffset,
   }));
   return { partitionIndex, errorCode: ERROR_CODES.NONE, activeProducers };

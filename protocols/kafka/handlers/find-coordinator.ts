@@ -1,6 +1,6 @@
-// FindCoordinator (key 10), versions 0–6; many keys at once from version 4 (KIP-699). Versions 5 and 6 add an error of
-// transactions and share groups.
-// Left out: transaction coordinators, refused with a message, and share groups.
+// FindCoordinator (key 10), versions 0–6: of groups and of transactions; many keys at once from version 4 (KIP-699).
+// Versions 5 and 6 add an error of transactions and share groups.
+// Left out: share groups.
 
 import { allows, type Call, defineApi } from '../api.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
@@ -32,17 +32,28 @@ function handleFindCoordinator(request: FindCoordinatorRequest, call: Call): Fin
 }
 
 function coordinatorOf(call: Call, keyType: number, key: string): Coordinator {
-  if (keyType === TRANSACTION) {
-    call.kafka.hub.log.warn('kafka-transactions-refused', { clientId: call.clientId, transactionalId: key });
-    return refused(key, ERROR_CODES.INVALID_REQUEST, 'transactions are not served');
+  switch (keyType) {
+    case GROUP:
+      return allows(call, 'describe', 'group', key)
+        ? nodeOf(call, 'group', key)
+        : refused(key, ERROR_CODES.GROUP_AUTHORIZATION_FAILED, 'not allowed to describe the group');
+    case TRANSACTION:
+      return allows(call, 'describe', 'transactional-id', key)
+        ? nodeOf(call, 'transaction', key)
+        : refused(
+            key,
+            ERROR_CODES.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            'not allowed to describe the transactional id',
+          );
+    default:
+      return refused(key, ERROR_CODES.INVALID_REQUEST, `no coordinators of type ${keyType}`);
   }
-  if (keyType !== GROUP)
-    return refused(key, ERROR_CODES.INVALID_REQUEST, `no coordinators of type ${keyType}`);
-  if (!allows(call, 'describe', 'group', key))
-    return refused(key, ERROR_CODES.GROUP_AUTHORIZATION_FAILED, 'not allowed to describe the group');
-  const nodeId = call.kafka.hub.cluster.coordinatorOf('group', key);
+}
+
+function nodeOf(call: Call, kind: 'group' | 'transaction', key: string): Coordinator {
+  const nodeId = call.kafka.hub.cluster.coordinatorOf(kind, key);
   if (nodeId < 0)
-    return refused(key, ERROR_CODES.COORDINATOR_NOT_AVAILABLE, 'the group has no coordinator now');
+    return refused(key, ERROR_CODES.COORDINATOR_NOT_AVAILABLE, `the ${kind} has no coordinator now`);
   return { key, nodeId, ...endpointOf(call, nodeId), errorCode: ERROR_CODES.NONE, errorMessage: null };
 }
 

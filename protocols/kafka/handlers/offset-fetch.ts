@@ -1,7 +1,7 @@
 // OffsetFetch (key 9), versions 1–9. A list of topics, or null for all that have a committed offset (from
 // version 2); several groups at once from version 8 (KIP-709), with the member's id and epoch, which must be
 // the current ones, from version 9 (KIP-848). Nothing committed → offset −1, no error.
-// Left out: `requireStable` (there are no transactions whose offsets could be pending).
+// With `requireStable` (version 7, KIP-447) a partition whose offset a transaction may still change is 88.
 
 import { allows, type Call, defineApi } from '../api.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
@@ -31,22 +31,27 @@ export const offsetFetch = defineApi({
 });
 
 function handleOffsetFetch(request: OffsetFetchRequest, call: Call): OffsetFetchResponse {
+  const { requireStable } = request;
   if (call.version >= GROUPS_VERSION_MIN)
     return {
       groups: request.groups.map(({ groupId, topics, memberId, memberEpoch }) =>
-        fetchGroup(call, groupId, topics, { memberId, memberEpoch }),
+        fetchGroup(call, groupId, topics, { memberId, memberEpoch, requireStable }),
       ),
     };
-  const { topics, errorCode } = fetchGroup(call, request.groupId, request.topics, NOBODY);
+  const { topics, errorCode } = fetchGroup(call, request.groupId, request.topics, {
+    ...NOBODY,
+    requireStable,
+  });
   return { topics: topics.map((topic) => ({ ...topic, name: topic.name ?? '' })), errorCode: errorCode ?? 0 };
 }
 
 interface Claim {
   readonly memberId: string | null;
   readonly memberEpoch: number;
+  readonly requireStable: boolean;
 }
 
-const NOBODY: Claim = { memberId: null, memberEpoch: -1 };
+const NOBODY = { memberId: null, memberEpoch: -1 };
 
 function fetchGroup(
   call: Call,
@@ -63,11 +68,15 @@ function fetchGroup(
       groupId,
       topics: all.map(([name, partitions]) => ({
         name,
-        partitions: [...partitions].map(([partition, committed]) => found(partition, committed)),
+        partitions: [...partitions].map(([partition, committed]) =>
+          isUnstable(call, groupId, name, partition, claim)
+            ? notFound(partition, ERROR_CODES.UNSTABLE_OFFSET_COMMIT)
+            : found(partition, committed),
+        ),
       })),
     };
   }
-  return { groupId, topics: topics.map((topic) => fetchTopic(call, groupId, topic)) };
+  return { groupId, topics: topics.map((topic) => fetchTopic(call, groupId, topic, claim)) };
 }
 
 function groupFault(call: Call, groupId: string, { memberId, memberEpoch }: Claim): ErrorCode {
@@ -78,16 +87,33 @@ function groupFault(call: Call, groupId: string, { memberId, memberEpoch }: Clai
   return offsets.fetchFault(groupId, memberId, memberEpoch);
 }
 
-function fetchTopic(call: Call, groupId: string, { name, partitionIndexes }: TopicRequest): TopicAnswer {
+function fetchTopic(
+  call: Call,
+  groupId: string,
+  { name, partitionIndexes }: TopicRequest,
+  claim: Claim,
+): TopicAnswer {
   const isAllowed = allows(call, 'describe', 'topic', name);
   return {
     name,
     partitions: partitionIndexes.map((partition) => {
       if (!isAllowed) return notFound(partition, ERROR_CODES.TOPIC_AUTHORIZATION_FAILED);
+      if (isUnstable(call, groupId, name, partition, claim))
+        return notFound(partition, ERROR_CODES.UNSTABLE_OFFSET_COMMIT);
       const committed = call.kafka.offsets.committed(groupId, name, partition);
       return committed === undefined ? notFound(partition, ERROR_CODES.NONE) : found(partition, committed);
     }),
   };
+}
+
+function isUnstable(
+  call: Call,
+  groupId: string,
+  topic: string,
+  partition: number,
+  { requireStable }: Claim,
+): boolean {
+  return requireStable && call.kafka.transactionalOffsets.isPending(groupId, topic, partition);
 }
 
 function refusedGroup(

@@ -7,7 +7,10 @@
 //
 // A batch that an idempotent producer sends again is answered as it was the first time, once that is as safe as acks asks;
 // what does not follow the producer's last batch, or comes with an epoch of the past, is refused by the log (KIP-98).
-// Left out: transactions (INVALID_TXN_STATE), `timeoutMs` (a write either gets done or fails by the store's own watchdog).
+// A transactional batch is appended where its producer's transaction is open, or the coordinator says that the partition is in
+// it (KIP-890): from version 12 on the partition is added by this very request, before anything is appended; earlier
+// clients have added it before, which is asked right before the append. So no transaction is begun that no marker will end.
+// Left out: `timeoutMs` (a write either gets done or fails by the store's own watchdog).
 
 import assert from 'node:assert/strict';
 import type { Acks, Appended, Partition, Published, Refused, TopicConfig, TopicView } from '../../port.ts';
@@ -38,9 +41,12 @@ import {
   BATCH_HEADER_BYTES,
   MAGIC,
   MAGIC_AT,
+  PRODUCER_EPOCH_AT,
+  PRODUCER_ID_AT,
   type RecordBatch,
   TRANSACTIONAL_BIT,
 } from '../records/record-batch.ts';
+import { PRODUCE_VERSIONS, writerCode } from '../transactions/verification.ts';
 
 const ACKS: ReadonlyMap<number, Acks> = new Map([
   [-1, 'flushed'],
@@ -65,10 +71,17 @@ interface Item {
   readonly topic: string | undefined;
   readonly data: PartitionData;
   answer: PartitionAnswer | undefined;
+  /** The coordinator has taken the partition into the producer's transaction for it. */
+  isInTransaction: boolean;
   appended: Appended | undefined;
   logAppendTimeMs: number;
   /** Which of the request's acknowledgements is its own. */
   acknowledgement: number;
+}
+
+interface Producer {
+  readonly producerId: number;
+  readonly producerEpoch: number;
 }
 
 /** An item that may be appended once its records are decompressed. */
@@ -116,12 +129,80 @@ function handleProduce(
   }
   const acks = ACKS.get(request.acks);
   const work: Produce = { request, call, items, acks, acknowledgements: [], settling: [], appendedBytes: 0 };
-  const taken = takeItems(work, 0);
+  const added = call.version >= PRODUCE_VERSIONS.adds ? addToTransaction(work) : undefined;
+  const taken = added === undefined ? takeItems(work, 0) : added.then(() => takeItems(work, 0));
   return taken === undefined ? outcomeOf(work) : taken.then(() => outcomeOf(work));
 }
 
+/** Where the request begins the producer's transaction, all at once: it costs the coordinator one write to disk. */
+function addToTransaction(work: Produce): Promise<unknown> | undefined {
+  const { transactionalId } = work.request;
+  if (transactionalId === null) return undefined;
+  const asked: { readonly item: Item; readonly producer: Producer; readonly partition: Partition }[] = [];
+  for (const item of work.items) {
+    const topic = item.topic === undefined ? undefined : work.call.kafka.hub.topics.get(item.topic);
+    const partition = topic?.partitions[item.data.index];
+    const producer = transactionalProducerOf(item.data.records);
+    if (partition === undefined || producer === undefined || isOpen(partition, producer)) continue;
+    if (itemFault(work, item, topic, partition) === ERROR_CODES.NONE)
+      asked.push({ item, producer, partition });
+  }
+  const [first] = asked;
+  if (first === undefined) return undefined;
+  const { transactions } = work.call.kafka;
+  // A request is of one producer; batches of another are asked about apart.
+  const isOfFirst = ({ producer }: { readonly producer: Producer }): boolean =>
+    producer.producerId === first.producer.producerId &&
+    producer.producerEpoch === first.producer.producerEpoch;
+  const add = async (producer: Producer, of: typeof asked): Promise<void> => {
+    const places = of.map(({ partition: { topic, partition } }) => ({ topic, partition }));
+    const code = await transactions.add({ transactionalId, ...producer }, places, 2);
+    if (code !== ERROR_CODES.NONE)
+      for (const { item } of of) item.answer = notInTransaction(work, item, code);
+  };
+  const others = asked.filter((each) => !isOfFirst(each));
+  return Promise.all([
+    add(first.producer, asked.filter(isOfFirst)),
+    ...others.map((each) => add(each.producer, [each])),
+  ]);
+}
+
+/** Whether the batch goes on with what is open here, or is none of a transaction. */
+function needsNoVerification({ item, partition, batch }: CheckedItem): boolean {
+  return !batch.isTransactional || item.isInTransaction || isOpen(partition, batch);
+}
+
+function isOpen(partition: Partition, { producerId, producerEpoch }: Producer): boolean {
+  return partition.transactionStart(producerId, producerEpoch) >= 0;
+}
+
+async function appendVerified(checked: CheckedItem, section: Buffer): Promise<void> {
+  const { work, item, partition, batch } = checked;
+  const { producerId, producerEpoch } = batch;
+  const claim = { transactionalId: work.request.transactionalId ?? '', producerId, producerEpoch };
+  const [code] = await work.call.kafka.transactions.verify(claim, [partition]);
+  // The answer is of now: no marker comes between it and the append.
+  if (code === ERROR_CODES.NONE) append(checked, section);
+  else item.answer = notInTransaction(work, item, code ?? ERROR_CODES.UNKNOWN_SERVER_ERROR);
+}
+
+function notInTransaction({ call }: Produce, item: Item, code: ErrorCode): PartitionAnswer {
+  const told = writerCode(code, call.version, PRODUCE_VERSIONS, ERROR_CODES.NOT_ENOUGH_REPLICAS);
+  const message =
+    told === ERROR_CODES.INVALID_TXN_STATE ? 'Partition was not added to the transaction' : null;
+  return refused(item, told, message);
+}
+
 function itemOf(topic: string | undefined, data: PartitionData): Item {
-  return { topic, data, answer: undefined, appended: undefined, logAppendTimeMs: -1, acknowledgement: -1 };
+  return {
+    topic,
+    data,
+    answer: undefined,
+    isInTransaction: false,
+    appended: undefined,
+    logAppendTimeMs: -1,
+    acknowledgement: -1,
+  };
 }
 
 /** In order. A promise while something is decompressed on the thread pool, or too much waits for the disk. */
@@ -135,6 +216,7 @@ function takeItems(work: Produce, from: number): Promise<void> | undefined {
 
 function takeItem(work: Produce, item: Item): Promise<void> | undefined {
   const { hub, settings } = work.call.kafka;
+  if (item.answer !== undefined) return undefined;
   const topic = item.topic === undefined ? undefined : hub.topics.get(item.topic);
   const partition = topic?.partitions[item.data.index];
   const fault = itemFault(work, item, topic, partition);
@@ -147,13 +229,18 @@ function takeItem(work: Produce, item: Item): Promise<void> | undefined {
     const batch = validateBatch(item.data.records, { batchBytesMax: config.maxMessageBytes });
     if (batch.compression === COMPRESSION.zstd && work.call.version < ZSTD_VERSION_MIN)
       throw new RecordsError('unsupported-compression', 'zstd needs Produce 7');
+    const checked: CheckedItem = { work, item, config, partition, batch };
     const section = decompressBatch(batch, settings.decompressedBytesMax);
-    if (section instanceof Promise) {
-      return section
-        .then((decompressed) => append({ work, item, config, partition, batch }, decompressed))
+    if (section instanceof Promise || !needsNoVerification(checked)) {
+      return Promise.resolve(section)
+        .then((decompressed) =>
+          needsNoVerification(checked)
+            ? append(checked, decompressed)
+            : appendVerified(checked, decompressed),
+        )
         .catch((error: unknown) => failItem(work, item, error));
     }
-    append({ work, item, config, partition, batch }, section);
+    append(checked, section);
   } catch (error) {
     failItem(work, item, error);
   }
@@ -168,8 +255,7 @@ function itemFault(
   partition: Partition | undefined,
 ): ErrorCode {
   if (work.acks === undefined) return ERROR_CODES.INVALID_REQUIRED_ACKS;
-  if (work.request.transactionalId !== null) return ERROR_CODES.INVALID_TXN_STATE;
-  if (saysTransactional(item.data.records)) return ERROR_CODES.TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
+  if (!mayBeTransactional(work, item)) return ERROR_CODES.TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
   if (item.topic === undefined) return ERROR_CODES.UNKNOWN_TOPIC_ID;
   if (!allows(work.call, 'write', 'topic', item.topic)) return ERROR_CODES.TOPIC_AUTHORIZATION_FAILED;
   if (topic?.internal === true) return ERROR_CODES.INVALID_TOPIC_EXCEPTION;
@@ -210,9 +296,22 @@ function pushUnlessLast<T>(values: T[], value: T): number {
 }
 
 /** Without a transactional id nobody may write in a transaction (KIP-98). Said before anything else is looked at. */
-function saysTransactional(records: Buffer | null): boolean {
-  if (records === null || records.length < BATCH_HEADER_BYTES || records[MAGIC_AT] !== MAGIC) return false;
-  return (records.readInt16BE(ATTRIBUTES_AT) & TRANSACTIONAL_BIT) !== 0;
+function mayBeTransactional({ request, call }: Produce, { data }: Item): boolean {
+  const { transactionalId } = request;
+  return transactionalId === null
+    ? transactionalProducerOf(data.records) === undefined
+    : allows(call, 'write', 'transactional-id', transactionalId);
+}
+
+/** Who a transactional batch says it is of; its other fields are not looked at yet. */
+function transactionalProducerOf(records: Buffer | null): Producer | undefined {
+  if (records === null || records.length < BATCH_HEADER_BYTES || records[MAGIC_AT] !== MAGIC)
+    return undefined;
+  if ((records.readInt16BE(ATTRIBUTES_AT) & TRANSACTIONAL_BIT) === 0) return undefined;
+  return {
+    producerId: Number(records.readBigInt64BE(PRODUCER_ID_AT)),
+    producerEpoch: records.readInt16BE(PRODUCER_EPOCH_AT),
+  };
 }
 
 async function whenDone(work: Produce): Promise<void> {

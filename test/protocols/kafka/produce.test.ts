@@ -114,15 +114,6 @@ describe('what is wrong with a partition', () => {
     expect(responses[0]?.partitionResponses[0]?.errorCode).toBe(ERROR_CODES.UNSUPPORTED_COMPRESSION_TYPE);
   });
 
-  test('a transactional id is refused', async () => {
-    const { name, client } = await topicOf();
-    const { responses } = await client.ask(api.produce, 9, {
-      ...produceOf(name, batch('v')),
-      transactionalId: 'x',
-    });
-    expect(responses[0]?.partitionResponses[0]?.errorCode).toBe(ERROR_CODES.INVALID_TXN_STATE);
-  });
-
   test('does not keep the others from being stored', async () => {
     const { name, client } = await topicOf({}, 2);
     const partitionData = [

@@ -5,7 +5,7 @@
 import { ERROR_CODES, type ErrorCode } from '../../error-codes.ts';
 import { decodeSubscription, encodeAssignment, type Subscription } from '../consumer-protocol.ts';
 import type { JoinAnswer, SyncAnswer } from '../effects.ts';
-import type { JoinRequest } from '../group.ts';
+import type { JoinRequest, Protocol } from '../group.ts';
 import { CONSUMER_PROTOCOL_TYPE } from '../group-types.ts';
 import type { Leaver, MemberClaim } from '../membership.ts';
 import type { SyncRequest } from '../sync.ts';
@@ -33,7 +33,7 @@ export function joinClassic(group: ConsumerGroup, request: JoinRequest, turn: Co
     request.groupInstanceId === null ? undefined : group.staticMembers.get(request.groupInstanceId);
   if (holderId !== undefined && holderId !== memberId) replaceStaticMember(group, holderId, memberId, turn);
   const before = group.members.get(memberId);
-  const after = memberOf(memberId, request, subscription);
+  const after = classicMember(memberId, request, request.protocols, subscription);
   write(group, turn, { kind: 'member', memberId, value: after });
   dropUnusedRegex(group, before?.topicRegex ?? null, turn);
   refreshTarget(group, before === undefined || subscriptionKey(before) !== subscriptionKey(after), turn);
@@ -75,8 +75,19 @@ function commonProtocols(group: ConsumerGroup, memberId: string): (name: string)
   return (name) => lists.every((list) => list.has(name));
 }
 
-function memberOf(memberId: string, request: JoinRequest, subscription: Subscription): ConsumerMember {
-  const { groupInstanceId, clientId, clientHost, sessionTimeoutMs, rebalanceTimeoutMs, protocols } = request;
+/** What JoinGroup says of a member, and a classic group keeps. */
+type MemberFields = Pick<
+  JoinRequest,
+  'groupInstanceId' | 'clientId' | 'clientHost' | 'sessionTimeoutMs' | 'rebalanceTimeoutMs'
+>;
+
+/** A member of the classic protocol as the group keeps it. */
+export function classicMember(
+  memberId: string,
+  { groupInstanceId, clientId, clientHost, sessionTimeoutMs, rebalanceTimeoutMs }: MemberFields,
+  protocols: readonly Protocol[],
+  subscription: Subscription,
+): ConsumerMember {
   return {
     ...{ memberId, clientId, clientHost, rebalanceTimeoutMs },
     instanceId: groupInstanceId,

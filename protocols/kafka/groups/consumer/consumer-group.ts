@@ -52,7 +52,7 @@ export type SinceEpochs = ReadonlyMap<string, ReadonlyMap<number, number>>;
 export const STATIC_LEAVE_EPOCH = -2;
 
 /** Of a member that has not been told anything yet. */
-export const JOINING: CurrentAssignment = {
+const JOINING: CurrentAssignment = {
   ...{ epoch: 0, previousEpoch: 0, state: 'stable' },
   ...{ assigned: NO_PARTITIONS, pendingRevocation: NO_PARTITIONS },
 };

@@ -6,7 +6,7 @@ import { decodeAssignment, decodeSubscription } from '../consumer-protocol.ts';
 import type { GroupRecord, RecordedMember } from '../effects.ts';
 import type { Group, Member } from '../group.ts';
 import { CONSUMER_PROTOCOL_TYPE } from '../group-types.ts';
-import { classicAssignment } from './classic-members.ts';
+import { classicAssignment, classicMember } from './classic-members.ts';
 import { type Assignment, type ConsumerGroup, groupEpochOf, NO_PARTITIONS } from './consumer-group.ts';
 import { type ConsumerTurn, ensureTimer, setTimer, type TopicImage, write } from './turn.ts';
 
@@ -30,23 +30,12 @@ export function upgrade(from: Group, group: ConsumerGroup, turn: ConsumerTurn): 
 }
 
 function takeIn(from: Group, member: Member, group: ConsumerGroup, epoch: number, turn: ConsumerTurn): void {
-  const { memberId, groupInstanceId, clientId, clientHost, rebalanceTimeoutMs, sessionTimeoutMs } = member;
+  const { memberId, rebalanceTimeoutMs, sessionTimeoutMs } = member;
   const subscription = subscriptionOf(from, member);
   if (subscription === undefined) return;
   const assigned = assignedTo(group, memberId, member.assignment, turn.topics);
-  write(group, turn, {
-    kind: 'member',
-    memberId,
-    value: {
-      ...{ memberId, clientId, clientHost, rebalanceTimeoutMs },
-      instanceId: groupInstanceId,
-      rackId: subscription.rackId,
-      topicNames: [...new Set(subscription.topics)].sort(),
-      topicRegex: null,
-      serverAssignor: null,
-      classic: { sessionTimeoutMs, protocols: protocolsOf(from, member) },
-    },
-  });
+  const value = classicMember(memberId, member, protocolsOf(from, member), subscription);
+  write(group, turn, { kind: 'member', memberId, value });
   write(group, turn, { kind: 'target', memberId, value: assigned });
   const current = { epoch, previousEpoch: epoch, state: 'stable' as const, assigned };
   write(group, turn, { kind: 'current', memberId, value: { ...current, pendingRevocation: NO_PARTITIONS } });

@@ -66,7 +66,7 @@ async function described(client: KafkaSocket, groupId: string) {
   ).groups[0]!;
 }
 
-test('group.version 1 is a feature, at a level that old clients can read', async () => {
+test('group.version 1 and transaction.version 2 are features, at a level that old clients can read', async () => {
   const client = await kafka.connect();
   const said = { clientSoftwareName: 'test', clientSoftwareVersion: '1' };
   for (const [version, minVersion] of [
@@ -74,8 +74,14 @@ test('group.version 1 is a feature, at a level that old clients can read', async
     [4, 0],
   ] as const) {
     expect(await client.ask(api.apiVersions, version, said)).toMatchObject({
-      supportedFeatures: [{ name: 'group.version', minVersion, maxVersion: 1 }],
-      finalizedFeatures: [{ name: 'group.version', minVersionLevel: 1, maxVersionLevel: 1 }],
+      supportedFeatures: [
+        { name: 'group.version', minVersion, maxVersion: 1 },
+        { name: 'transaction.version', minVersion, maxVersion: 2 },
+      ],
+      finalizedFeatures: [
+        { name: 'group.version', minVersionLevel: 1, maxVersionLevel: 1 },
+        { name: 'transaction.version', minVersionLevel: 2, maxVersionLevel: 2 },
+      ],
       finalizedFeaturesEpoch: 1,
     });
   }

@@ -1,0 +1,134 @@
+// EndTxn: the decision to commit or abort, and what comes when every marker is written. A client of KIP-890 gets another
+// epoch with each end, so that nothing of the transaction can come after it; that its epoch is the one before tells that
+// it asks again.
+
+import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
+import {
+  type ClientVersion,
+  LAST_CLIENT_EPOCH,
+  NO_GROUPS,
+  NO_PARTITIONS,
+  NO_PRODUCER_ID,
+  type Outcome,
+  outcomeOf,
+  type Transaction,
+} from './transaction.ts';
+
+export interface EndRequest {
+  readonly producerId: number;
+  readonly producerEpoch: number;
+  readonly outcome: Outcome;
+  readonly clientVersion: ClientVersion;
+}
+
+export type EndDecision =
+  | { readonly kind: 'refuse'; readonly errorCode: ErrorCode }
+  | { readonly kind: 'allocate' }
+  /** It has ended so. */
+  | { readonly kind: 'done' }
+  | { readonly kind: 'next'; readonly next: Transaction };
+
+const RAISES_EPOCH = 2;
+
+/** @param freshId as of {@link initialize}. */
+export function end(
+  current: Transaction,
+  request: EndRequest,
+  freshId: number | undefined,
+  nowMs: number,
+): EndDecision {
+  const isRetry = request.clientVersion >= RAISES_EPOCH && asksAgain(current, request);
+  if (current.producerId !== request.producerId && !isRetry)
+    return { kind: 'refuse', errorCode: ERROR_CODES.INVALID_PRODUCER_ID_MAPPING };
+  if (current.producerEpoch !== request.producerEpoch && !isRetry)
+    return { kind: 'refuse', errorCode: ERROR_CODES.PRODUCER_FENCED };
+  const isSame = outcomeOf(current) === request.outcome;
+  switch (current.state) {
+    case 'ongoing':
+      return isRetry
+        ? { kind: 'refuse', errorCode: ERROR_CODES.PRODUCER_FENCED }
+        : prepared(current, request, freshId, nowMs);
+    case 'empty':
+      if (isRetry) return { kind: 'refuse', errorCode: ERROR_CODES.PRODUCER_FENCED };
+      return nothingEnded(current, request, freshId, nowMs);
+    case 'prepare-commit':
+    case 'prepare-abort':
+      return {
+        kind: 'refuse',
+        errorCode: isSame ? ERROR_CODES.CONCURRENT_TRANSACTIONS : ERROR_CODES.INVALID_TXN_STATE,
+      };
+    case 'complete-commit':
+    case 'complete-abort':
+      if (isRetry || request.clientVersion < RAISES_EPOCH)
+        return isSame ? { kind: 'done' } : { kind: 'refuse', errorCode: ERROR_CODES.INVALID_TXN_STATE };
+      return nothingEnded(current, request, freshId, nowMs);
+    default:
+      current.state satisfies never;
+      throw new Error(`transaction ${current.transactionalId} in no state`);
+  }
+}
+
+/** Its epoch was raised, by the end that it asks for or by a timeout, and it has not heard of it. */
+function asksAgain(current: Transaction, { producerId, producerEpoch }: EndRequest): boolean {
+  if (current.producerId === producerId) return producerEpoch + 1 === current.producerEpoch;
+  const hasNewId = current.previousProducerId === producerId && current.producerEpoch === 0;
+  return hasNewId && producerEpoch === LAST_CLIENT_EPOCH;
+}
+
+/** A client of KIP-890 may abort without knowing whether anything has come; there is nothing to commit. */
+function nothingEnded(
+  current: Transaction,
+  request: EndRequest,
+  freshId: number | undefined,
+  nowMs: number,
+): EndDecision {
+  if (request.outcome === 'commit' || request.clientVersion < RAISES_EPOCH)
+    return { kind: 'refuse', errorCode: ERROR_CODES.INVALID_TXN_STATE };
+  const empty = { ...current, partitions: NO_PARTITIONS, groups: NO_GROUPS, startedAtMs: nowMs };
+  return prepared(empty, request, freshId, nowMs);
+}
+
+function prepared(
+  current: Transaction,
+  { outcome, clientVersion }: EndRequest,
+  freshId: number | undefined,
+  nowMs: number,
+): EndDecision {
+  const state = outcome === 'commit' ? 'prepare-commit' : 'prepare-abort';
+  const next: Transaction = { ...current, state, clientVersion, updatedAtMs: nowMs };
+  if (clientVersion < RAISES_EPOCH) return { kind: 'next', next };
+  const { producerEpoch } = current;
+  const isLast = producerEpoch >= LAST_CLIENT_EPOCH;
+  if (isLast && freshId === undefined) return { kind: 'allocate' };
+  return {
+    kind: 'next',
+    next: {
+      ...next,
+      ...{ producerEpoch: producerEpoch + 1, lastProducerEpoch: producerEpoch },
+      nextProducerId: isLast && freshId !== undefined ? freshId : NO_PRODUCER_ID,
+    },
+  };
+}
+
+/** After every marker. */
+export function completed(prepared: Transaction, nowMs: number): Transaction {
+  const state = prepared.state === 'prepare-commit' ? 'complete-commit' : 'complete-abort';
+  const { producerId, producerEpoch } = toldIdentity(prepared);
+  const previousProducerId =
+    producerId === prepared.producerId ? prepared.previousProducerId : prepared.producerId;
+  return {
+    ...prepared,
+    ...{ state, producerId, producerEpoch, previousProducerId, nextProducerId: NO_PRODUCER_ID },
+    ...{ partitions: NO_PARTITIONS, groups: NO_GROUPS, updatedAtMs: nowMs },
+  };
+}
+
+/** Who the producer is from the end on. */
+export function toldIdentity({ producerId, producerEpoch, nextProducerId }: Transaction): {
+  readonly producerId: number;
+  readonly producerEpoch: number;
+} {
+  return nextProducerId === NO_PRODUCER_ID
+    ? { producerId, producerEpoch }
+    : { producerId: nextProducerId, producerEpoch: 0 };
+}
