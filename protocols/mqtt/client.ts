@@ -11,6 +11,7 @@ import type { RecordReader } from './record-reader.ts';
 import type { RetainedMessages } from './retained/retained-messages.ts';
 import type { OwnRoutes, Route, Routes } from './routes.ts';
 import type { Session } from './session.ts';
+import type { Wills } from './will.ts';
 import type { Sessions } from './sessions/sessions.ts';
 
 export interface Context {
@@ -27,8 +28,7 @@ export interface Context {
   /** Connected clients by client identifier. */
   readonly clients: Map<string, Client>;
   readonly sessions: Sessions;
-  /** Publishes a will behind the connection's back. */
-  publishWill(session: Session, will: WillPacket): void;
+  readonly wills: Wills;
 }
 
 export interface Client {

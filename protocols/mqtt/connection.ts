@@ -348,12 +348,21 @@ export class Connection implements Client {
     const { clients, dispatchers, sessions } = this.context;
     // Another connection may have taken the identifier already.
     if (clients.get(session.clientId) === this) clients.delete(session.clientId);
-    sessions.detach(session, this.publishes);
+    const published = this.#publishWill(session);
+    sessions.detach(session, this.publishes, published);
     session.close();
     dispatchers.forget(session);
     this.publishes?.close();
-    if (this.#will !== undefined) this.context.publishWill(session, this.#will);
-    this.#will = undefined;
+  }
+
+  /** Now, or later by what is written of the session. */
+  #publishWill(session: Session): Promise<void> | undefined {
+    const will = this.#will;
+    const { durable } = session;
+    const delaySeconds = Math.min(will?.properties.willDelaySeconds ?? 0, durable?.expirySeconds ?? 0);
+    if (will !== undefined && delaySeconds > 0) return undefined;
+    if (durable !== undefined) durable.will = undefined;
+    return will && this.context.wills.publish(session, will);
   }
 
   #closed(): void {

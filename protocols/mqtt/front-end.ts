@@ -10,9 +10,7 @@ import { Mappings } from './mapping/mappings.ts';
 import type { MqttOptions } from './options.ts';
 import { DEFAULT_OPTIONS } from './options.ts';
 import { FlushQueue, OutputBuffers } from './output.ts';
-import type { WillPacket } from './packets/connect.ts';
 import { UnstoredBytes } from './publish-flow.ts';
-import { isFailure } from './reason-codes.ts';
 import { RecordReader } from './record-reader.ts';
 import { RecordTopics } from './record-topic.ts';
 import { RetainedMessages } from './retained/retained-messages.ts';
@@ -22,8 +20,7 @@ import { Sessions } from './sessions/sessions.ts';
 import { SubscriptionTree } from './subscription-tree.ts';
 import type { Incoming } from './transports/listener.ts';
 import { Listener } from './transports/listener.ts';
-import type { WillTarget } from './will.ts';
-import { publishWill } from './will.ts';
+import { absentAuthor, willPacketOf, Wills } from './will.ts';
 
 export interface MqttFrontEnd extends FrontEnd {
   /** Live: each number is read when it is looked at. */
@@ -55,7 +52,7 @@ class ListeningFrontEnd implements MqttFrontEnd {
   readonly #flushQueue = new FlushQueue((flush) => setImmediate(flush));
   readonly #listeners: Listener[] = [];
   readonly #connections = new Set<Connection>();
-  readonly #wills = new Set<Promise<void>>();
+  #wills: Wills | undefined;
 
   constructor(hub: Hub, options: MqttOptions) {
     this.#hub = hub;
@@ -117,7 +114,7 @@ class ListeningFrontEnd implements MqttFrontEnd {
     const connections = [...this.#connections];
     for (const connection of connections) end(connection);
     await Promise.all([...stopped, ...connections.map(({ closed }) => closed)]);
-    await Promise.all(this.#wills);
+    await this.#wills?.settled();
   }
 
   /** Resolves when the state that outlives connections is there. */
@@ -135,7 +132,10 @@ class ListeningFrontEnd implements MqttFrontEnd {
     const dispatchers = new Dispatchers({ hub, tree, reader: reader(), counters, mappings, followBytesMax });
     const clients = new Map<string, Client>();
     const catchUpReader = reader();
+    const wills = new Wills({ hub, routes, retained, counters });
+    this.#wills = wills;
     const sessions = await Sessions.open({
+      publishWill: (clientId, will) => wills.publish(absentAuthor(clientId), willPacketOf(will)),
       hub,
       clients,
       dispatchers,
@@ -154,25 +154,8 @@ class ListeningFrontEnd implements MqttFrontEnd {
       unstored: new UnstoredBytes(options.unstoredBytesTotalMax),
       clients,
       sessions,
-      publishWill: (session, will) => this.#publishWill({ hub, routes, retained }, session, will),
+      wills,
     };
-  }
-
-  /** Its connection is gone, so a stop has to wait for it here. */
-  #publishWill(into: WillTarget, session: Session, will: WillPacket): void {
-    const work = publishWill(into, session, will).then(
-      (reasonCode) => {
-        if (isFailure(reasonCode)) this.#willLost(session, { reasonCode });
-      },
-      (error: unknown) => this.#willLost(session, { error }),
-    );
-    const tracked = work.finally(() => this.#wills.delete(tracked));
-    this.#wills.add(tracked);
-  }
-
-  #willLost(session: Session, why: object): void {
-    this.counters.publishesRefused++;
-    this.#hub.log.warn('mqtt-will-refused', { clientId: session.clientId, ...why });
   }
 }
 

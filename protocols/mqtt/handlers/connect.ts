@@ -173,7 +173,7 @@ function unavailable(message: string): MqttError {
 function storedWillOf({ will }: ConnectPacket): StoredWill | undefined {
   if (will === undefined) return undefined;
   const { topic, payload, qos, retain, bytes } = will;
-  return { topic, payload, qos, retain, properties: bytes, delaySeconds: 0 };
+  return { topic, payload, qos, retain, properties: bytes, delaySeconds: Math.max(will.properties.willDelaySeconds, 0) };
 }
 
 /** 3.1 has no flag for it. */

@@ -112,19 +112,29 @@ export class RetainedMessages {
     partition: Partition,
     fill: (writer: RecordWriter) => void,
   ): Promise<Published | Refused> {
+    return this.append(topic, partition, fill).retained;
+  }
+
+  /** The same for those who do not wait for the table: `stored` resolves when the log has it. */
+  append(
+    topic: string,
+    partition: Partition,
+    fill: (writer: RecordWriter) => void,
+  ): { readonly stored: Promise<Published | Refused>; readonly retained: Promise<Published | Refused> } {
     let offset = -1;
     const stored = this.#hub.publish(partition, (writer) => {
       offset = writer.nextOffset;
       fill(writer);
     });
     this.#admitted.set(topic, (this.#admitted.get(topic) ?? 0) + 1);
-    return stored.then(async (result) => {
+    const retained = stored.then(async (result) => {
       const follower = this.#followers.of(partition);
       const isStored = result.refused === undefined;
       const settled = isStored && follower !== undefined ? await follower.reached(offset) : result;
       this.#release(topic);
       return settled;
     });
+    return { stored, retained };
   }
 
   /** Resolves when the index shows all that is committed now; undefined when it does already. */

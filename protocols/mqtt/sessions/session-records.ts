@@ -126,27 +126,29 @@ export function encodeSession(session: StoredSession): Buffer {
 }
 
 /** What the index of sessions knows of one; the beginning of {@link encodeSession}. */
-export type SessionHead = Pick<StoredSession, 'sessionNumber' | 'expirySeconds' | 'disconnectedAtMs'>;
+export type SessionHead = Pick<StoredSession, 'sessionNumber' | 'expirySeconds' | 'disconnectedAtMs'> & {
+  readonly hasWill: boolean;
+};
 
 export function decodeSessionHead(value: Buffer): SessionHead {
-  return readHead(openRecord(value)).head;
+  return readHead(openRecord(value));
 }
 
 export function decodeSession(value: Buffer): StoredSession {
   const parser = openRecord(value);
-  const { head, flags } = readHead(parser);
-  const will = (flags & FLAG.WILL) === 0 ? undefined : readWill(parser);
+  const { hasWill, ...head } = readHead(parser);
+  const will = hasWill ? readWill(parser) : undefined;
   const subscriptions = readList(parser, 4, () => readSubscription(parser));
   return { ...head, will, subscriptions };
 }
 
-function readHead(parser: RecordParser): { readonly head: SessionHead; readonly flags: number } {
+function readHead(parser: RecordParser): SessionHead {
   const flags = parser.byte();
   const sessionNumber = parser.integer();
   const expirySeconds = parser.integer();
   const endedAtMs = parser.integer();
   const disconnectedAtMs = (flags & FLAG.CONNECTED) === 0 ? endedAtMs : -1;
-  return { head: { sessionNumber, expirySeconds, disconnectedAtMs }, flags };
+  return { sessionNumber, expirySeconds, disconnectedAtMs, hasWill: (flags & FLAG.WILL) !== 0 };
 }
 
 function writeWill(writer: RecordWriter, will: StoredWill): void {

@@ -34,6 +34,8 @@ interface IndexEntry {
   expirySeconds: number;
   /** −1: connected, or it was when the hub ended without a word. */
   disconnectedAtMs: number;
+  /** Of the will that is still to be published; −1 = there is none. */
+  willDelaySeconds: number;
 }
 
 /** What changes of a client's records; `null` removes one, absent leaves it. */
@@ -105,6 +107,20 @@ export class SessionStore {
     if (entry === undefined || entry.expirySeconds >= NEVER_EXPIRES) return Number.POSITIVE_INFINITY;
     const fromMs = entry.disconnectedAtMs < 0 ? this.#startedAtMs : entry.disconnectedAtMs;
     return fromMs + entry.expirySeconds * 1000;
+  }
+
+  /** When its will is to be published, unless its client comes back or the session ends before. */
+  willDeadlineMs(clientId: string): number {
+    const entry = this.#entries.get(clientId);
+    if (entry === undefined || entry.willDelaySeconds < 0) return Number.POSITIVE_INFINITY;
+    const fromMs = entry.disconnectedAtMs < 0 ? this.#startedAtMs : entry.disconnectedAtMs;
+    return fromMs + entry.willDelaySeconds * 1000;
+  }
+
+  /** It is published, whatever its record says. */
+  forgetWill(clientId: string): void {
+    const entry = this.#entries.get(clientId);
+    if (entry !== undefined) entry.willDelaySeconds = -1;
   }
 
   /** The connection ended and nothing could be written: the time counts all the same. */
@@ -212,6 +228,7 @@ export class SessionStore {
     entry.sessionAt = offset;
     entry.expirySeconds = head.expirySeconds;
     entry.disconnectedAtMs = head.disconnectedAtMs;
+    entry.willDelaySeconds = head.hasWill ? (decodeSession(value).will?.delaySeconds ?? -1) : -1;
   }
 
   #noRecord(clientId: string, which: 'deliveryAt' | 'receivedAt'): void {
@@ -223,7 +240,14 @@ export class SessionStore {
   #entryOf(clientId: string): IndexEntry {
     const existing = this.#entries.get(clientId);
     if (existing !== undefined) return existing;
-    const entry = { sessionAt: -1, deliveryAt: -1, receivedAt: -1, expirySeconds: 0, disconnectedAtMs: -1 };
+    const entry: IndexEntry = {
+      sessionAt: -1,
+      deliveryAt: -1,
+      receivedAt: -1,
+      expirySeconds: 0,
+      disconnectedAtMs: -1,
+      willDelaySeconds: -1,
+    };
     this.#entries.set(clientId, entry);
     return entry;
   }

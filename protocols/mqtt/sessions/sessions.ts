@@ -25,6 +25,8 @@ export interface SessionsOptions {
   readonly dispatchers: Dispatchers;
   readonly resumption: Omit<ResumptionOptions, 'sourceOf'>;
   readonly sessionsMax: number;
+  /** Resolves when the log has it, or never will. Never rejects. */
+  publishWill(clientId: string, will: StoredWill): Promise<void>;
 }
 
 /** What CONNECT makes durable. */
@@ -35,8 +37,6 @@ export interface SessionTerms {
 
 export class Sessions {
   readonly tail: ReceivedTail;
-  /** A session has ended that was not connected; undefined when its record could not be read. */
-  onEnded: ((clientId: string, session: StoredSession | undefined) => void) | undefined;
   readonly #hub: Hub;
   readonly #clock: Clock;
   readonly #log: Log;
@@ -105,7 +105,10 @@ export class Sessions {
     const settled = done
       .catch(() => undefined)
       .then(() => {
-        if (this.#work.get(clientId) === settled) this.#work.delete(clientId);
+        if (this.#work.get(clientId) !== settled) return;
+        this.#work.delete(clientId);
+        // A client that was not let in, or not in time, has left the session as it was.
+        this.#setDeadline(clientId);
       });
     this.#work.set(clientId, settled);
     return done;
@@ -127,15 +130,32 @@ export class Sessions {
     return this.#store.read(clientId);
   }
 
-  /** Within {@link exclusively}: the session is over. */
+  /** Within {@link exclusively}: the session is over, and with it a will has to wait no longer [MQTT-3.1.3-9]. */
   async end(clientId: string): Promise<Refused | undefined> {
-    const stored = await this.#store.read(clientId).catch((error: unknown) => {
+    if (this.#store.willDeadlineMs(clientId) < Number.POSITIVE_INFINITY) await this.#publishWill(clientId);
+    return this.#store.remove(clientId);
+  }
+
+  /** @returns the session that has it; undefined when there is none, or it cannot be read. */
+  async #publishWill(clientId: string): Promise<StoredSession | undefined> {
+    try {
+      const session = (await this.#store.read(clientId))?.session;
+      // In the log before it is out of the record: after a crash it comes twice rather than never.
+      if (session?.will !== undefined) await this.#options.publishWill(clientId, session.will);
+      return session;
+    } catch (error) {
       this.#log.error('mqtt-session-unreadable', { clientId, error });
       return undefined;
-    });
-    const refused = await this.#store.remove(clientId);
-    if (refused === undefined) this.onEnded?.(clientId, stored?.session);
-    return refused;
+    }
+  }
+
+  /** Within {@link exclusively}: its client has not come back in the time that the will was to wait. */
+  async #releaseWill(clientId: string): Promise<void> {
+    const session = await this.#publishWill(clientId);
+    if (session === undefined) return;
+    const refused = await this.#store.write(clientId, { session: { ...session, will: undefined } });
+    if (refused !== undefined) this.#log.error('mqtt-session-not-stored', { clientId, ...refused });
+    this.#store.forgetWill(clientId);
   }
 
   /**
@@ -165,7 +185,8 @@ export class Sessions {
 
   /** The connection that {@link begin} was for is gone before it was answered. */
   async leave(clientId: string, { session }: StoredRecords): Promise<void> {
-    await this.#store.write(clientId, { session: { ...session, disconnectedAtMs: this.#clock.now() } });
+    const left = { ...session, will: undefined, disconnectedAtMs: this.#clock.now() };
+    await this.#store.write(clientId, { session: left });
     this.#setDeadline(clientId);
   }
 
@@ -218,8 +239,9 @@ export class Sessions {
   /**
    * The connection has ended: what there is to know is written, or the session ends with it. To be called before the
    * session is taken out of anything else.
+   * @param will resolves when the client's will is in the log; undefined = it is to be published later, or not at all
    */
-  detach(session: Session, publishes: PublishFlow | undefined): void {
+  detach(session: Session, publishes: PublishFlow | undefined, will: Promise<void> | undefined): void {
     const { durable, clientId } = session;
     if (durable === undefined) return;
     this.#connected.delete(durable);
@@ -229,9 +251,11 @@ export class Sessions {
     const write = async (): Promise<void> => {
       // Whether the log has what the client sent last is known before anybody asks for it again.
       await publishes?.settled();
+      // The record of the connected session has the will: a crash before this leaves it to the next start.
+      await will;
       const refused =
         durable.expirySeconds === 0
-          ? await this.end(clientId)
+          ? await this.#store.remove(clientId)
           : await this.#store.write(clientId, { session: record, delivery, received: durable.receivedNow() });
       if (refused === undefined) return;
       this.#isIncomplete = true;
@@ -258,14 +282,18 @@ export class Sessions {
 
   #setDeadline(clientId: string): void {
     if (this.#options.clients.get(clientId)?.session?.durable !== undefined) return;
-    this.#deadlines.set(clientId, this.#store.deadlineMs(clientId));
+    const deadlineMs = Math.min(this.#store.deadlineMs(clientId), this.#store.willDeadlineMs(clientId));
+    this.#deadlines.set(clientId, deadlineMs);
   }
 
   #expire(clientId: string): void {
     const work = this.exclusively(clientId, async () => {
       if (!this.#store.has(clientId) || this.#options.clients.has(clientId)) return;
       await this.#detaching.get(clientId);
-      if (this.#store.deadlineMs(clientId) > this.#clock.now()) return;
+      if (this.#store.deadlineMs(clientId) > this.#clock.now()) {
+        if (this.#store.willDeadlineMs(clientId) <= this.#clock.now()) await this.#releaseWill(clientId);
+        return;
+      }
       this.#log.info('mqtt-session-expired', { clientId });
       await this.end(clientId);
     });
