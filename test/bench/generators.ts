@@ -15,6 +15,7 @@ export interface LoadResult {
   readonly loadCpuSeconds?: number;
   readonly brokerCpuSeconds?: number;
   readonly brokerResidentMiB?: number;
+  readonly residentGrowthMiB?: number;
   readonly idleConnectionKiB?: number;
   readonly p50Ms?: number;
   readonly p99Ms?: number;
@@ -27,7 +28,8 @@ export interface LoadRun {
 }
 
 const PROGRAMS = ['kafka-load', 'mqtt-load'] as const;
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 600_000;
+const ARRIVING = 'arrivals';
 
 export class Generators {
   readonly #directory: string;
@@ -76,8 +78,10 @@ export class Generators {
     const isKafka = generator === 'kafka-load';
     const port = isKafka ? target.kafkaPort : target.mqttPort;
     if (port === undefined) throw new Error(`${target.name} has no port for ${generator}`);
+    // What keeps a pace takes as long as it takes.
+    const limit = args.includes('--rate') || args.includes(ARRIVING) ? [] : ['--seconds', `${SECONDS_MAX}`];
     const whole = [
-      ...['--port', `${port}`, '--pid', `${target.pid}`, '--topic', topic, '--seconds', `${SECONDS_MAX}`],
+      ...['--port', `${port}`, '--pid', `${target.pid}`, '--topic', topic, ...limit],
       ...[isKafka ? '--records' : '--messages', `${records}`, ...args],
     ];
     return new Child(join(this.#directory, generator), whole, { timeoutMs: TIMEOUT_MS });

@@ -32,7 +32,7 @@ export interface Row {
 
 const METRICS = [
   ...(['recordsPerSecond', 'deliveredPerSecond', 'p50Ms', 'p99Ms'] as const),
-  ...(['brokerResidentMiB', 'idleConnectionKiB'] as const),
+  ...(['brokerResidentMiB', 'residentGrowthMiB', 'idleConnectionKiB'] as const),
 ];
 
 const UNITS: Readonly<Record<Metric, string>> = {
@@ -40,6 +40,7 @@ const UNITS: Readonly<Record<Metric, string>> = {
   deliveredPerSecond: 'deliveries/s',
   p99Ms: 'ms p99',
   brokerResidentMiB: 'MiB',
+  residentGrowthMiB: 'MiB grown',
   idleConnectionKiB: 'KiB a connection',
 };
 
@@ -77,10 +78,20 @@ function medianOf(
   return values.every((value) => value !== undefined) ? rounded(median(values)) : undefined;
 }
 
-export function barResults(bars: readonly Bar[], { hub, peers }: Omit<Row, 'bars'>): BarResult[] {
+/** @param rows measured before, which the hub may be held to as well */
+export function barResults(
+  bars: readonly Bar[],
+  { hub, peers }: Omit<Row, 'bars'>,
+  rows: readonly Row[],
+): BarResult[] {
+  const otherOf = ({ against, againstRow, metric }: Bar): number | undefined => {
+    if (against !== undefined) return peers[against]?.metrics[metric];
+    if (againstRow === undefined) return 1;
+    return rows.find(({ scenario }) => scenario === againstRow)?.hub.metrics[metric];
+  };
   return bars.map((bar) => {
     const own = hub.metrics[bar.metric];
-    const other = bar.against === undefined ? 1 : peers[bar.against]?.metrics[bar.metric];
+    const other = otherOf(bar);
     if (own === undefined || other === undefined || other === 0) {
       return { bar, reached: undefined, holds: undefined };
     }
@@ -119,7 +130,8 @@ function line(name: string, { value, lowest, highest, ...more }: Measured, metri
 
 function barText({ bar, reached, holds }: BarResult): string {
   const limit = bar.atLeast === undefined ? `≤ ${bar.atMost}` : `≥ ${bar.atLeast}`;
-  const of = bar.against === undefined ? UNITS[bar.metric] : `× ${bar.against} (${UNITS[bar.metric]})`;
+  const other = bar.against ?? bar.againstRow;
+  const of = other === undefined ? UNITS[bar.metric] : `× ${other} (${UNITS[bar.metric]})`;
   if (reached === undefined) return `bar ${limit} ${of}: not measured`;
   return `bar ${limit} ${of}: ${shown(reached)}, ${holds === true ? 'holds' : 'DOES NOT HOLD'}`;
 }

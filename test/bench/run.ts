@@ -77,7 +77,9 @@ function isSuite(name: string): name is Suite {
 }
 
 async function measureSuite(suite: Suite, generators: Generators, directory: string): Promise<Row[]> {
-  const scenarios = SUITES[suite].filter(({ name }) => name.includes(options.only));
+  const scenarios = SUITES[suite].filter(
+    ({ name, isLong }) => name.includes(options.only) && (isLong !== true || options.only !== ''),
+  );
   if (scenarios.length === 0) return [];
   const folder = join(directory, suite);
   mkdirSync(folder);
@@ -91,7 +93,14 @@ async function measureSuite(suite: Suite, generators: Generators, directory: str
         say(`${scenario.name}: not measured: ${missing}\n`);
         continue;
       }
-      const row = await measureScenario(`${suite}-${index}`, scenario, targets, generators, folder);
+      const row = await measureScenario({
+        id: `${suite}-${index}`,
+        scenario,
+        targets,
+        generators,
+        directory: folder,
+        rows,
+      });
       printRow(row);
       rows.push(row);
     }
@@ -130,17 +139,27 @@ function isMeant({ name }: Peer, given: string): boolean {
  * The brokers live through the whole run: a virtual machine that has just started is measured by nobody. A round that
  * does not count comes first, and each round has a topic of its own.
  */
-async function measureScenario(
-  id: string,
-  scenario: Scenario,
-  targets: readonly Target[],
-  generators: Generators,
-  directory: string,
-): Promise<Row> {
+async function measureScenario({
+  id,
+  scenario,
+  targets,
+  generators,
+  directory,
+  rows,
+}: {
+  readonly id: string;
+  readonly scenario: Scenario;
+  readonly targets: readonly Target[];
+  readonly generators: Generators;
+  readonly directory: string;
+  /** Of this suite, so far. */
+  readonly rows: readonly Row[];
+}): Promise<Row> {
   const results = new Map<string, LoadResult[]>();
   const failed = new Set(scenario.notFor);
   const baselines: number[] = [];
-  for (let round = 0; round <= rounds; round++) {
+  const first = scenario.isOnce === true ? rounds : 0;
+  for (let round = first; round <= rounds; round++) {
     for (const target of targets) {
       if (failed.has(target.name)) continue;
       try {
@@ -167,7 +186,7 @@ async function measureScenario(
     peers: Object.fromEntries(measured),
     ...(baselines.length > 0 ? { baselinePerSecond: Math.round(median(baselines)) } : {}),
   };
-  return { ...row, bars: barResults(scenario.bars, row) };
+  return { ...row, bars: barResults(scenario.bars, row, rows) };
 }
 
 async function measureOnce(

@@ -9,11 +9,14 @@ export type Metric =
   | 'deliveredPerSecond'
   | 'p99Ms'
   | 'brokerResidentMiB'
+  | 'residentGrowthMiB'
   | 'idleConnectionKiB';
 
 export interface Bar {
-  /** Name of the peer; a row without a peer is held to a number. */
+  /** Name of the peer … */
   readonly against?: string;
+  /** … or of another row, for the hub against itself; without either the hub's number is held to another number. */
+  readonly againstRow?: string;
   readonly metric: Metric;
   /** Of hub / peer, or of the hub's number: at least, or at most, so much. */
   readonly atLeast?: number;
@@ -37,8 +40,12 @@ export interface Scenario {
   readonly records: number;
   readonly metric: Metric;
   readonly bars: readonly Bar[];
-  /** Peers that cannot do it at all. */
+  /** Peers that cannot do it, or that nobody asks about. */
   readonly notFor?: readonly string[];
+  /** In one round, without one before that does not count: what is asked is what a fresh broker does. */
+  readonly isOnce?: boolean;
+  /** Takes minutes: measured only when `--only` names it. */
+  readonly isLong?: boolean;
   /**
    * What plain Node would do: so many groups of so many bytes, each written and then fdatasynced. A group is
    * what the clients keep in flight, the most that one flush can serve.

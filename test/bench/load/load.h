@@ -96,6 +96,14 @@ static void connection_open(Connection *connection, void *owner, int port) {
   epoll_ctl(poller, EPOLL_CTL_ADD, connection->socket, &event);
 }
 
+// As many sockets as the system allows.
+static inline void allow_many_files(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // Room for `bytes` more of output; the caller writes there and then adds to output_end.
 static uint8_t *connection_room(Connection *connection, size_t bytes) {
   if (connection->output_start == connection->output_end) connection->output_start = connection->output_end = 0;
