@@ -1,8 +1,12 @@
 // Takes records out of a batch. What stays keeps its bytes, offsets and order; the batch keeps its base offset, last
-// offset delta, attributes, leader epoch and producer identity. Its record count, byte length, timestamps and checksum
-// are those of what stays. Bytes in, bytes out: what may go is decided by whoever calls.
+// offset delta, leader epoch, producer identity and attributes, but that it may leave its transaction. Its record count,
+// byte length, timestamps and checksum are those of what stays. Bytes in, bytes out: what may go is decided by whoever calls.
 import type { BatchCursor } from './batch-cursor.ts';
 import {
+  ATTRIBUTE_ABORTS,
+  ATTRIBUTE_CONTROL,
+  ATTRIBUTE_TRANSACTIONAL,
+  BATCH_ATTRIBUTES_AT,
   BATCH_BYTE_LENGTH_AT,
   BATCH_CHECKSUM_AT,
   BATCH_FIRST_TIMESTAMP_AT,
@@ -24,6 +28,7 @@ export class BatchCompactor {
   firstTimestampMs = NO_TIMESTAMP_MS;
   maxTimestampMs = NO_TIMESTAMP_MS;
   recordCount = 0;
+  #isChanged = false;
   #view: DataView;
   #batchAt = 0;
   #at = 0;
@@ -58,6 +63,7 @@ export class BatchCompactor {
     this.#runStart = 0;
     this.#runEnd = 0;
     this.recordCount = 0;
+    this.#isChanged = false;
     this.firstTimestampMs = NO_TIMESTAMP_MS;
     this.maxTimestampMs = NO_TIMESTAMP_MS;
     cursor.bytes.copy(this.bytes, this.#batchAt, cursor.batchStart, cursor.batchStart + BATCH_FRAME_BYTES);
@@ -82,6 +88,12 @@ export class BatchCompactor {
     this.#runEnd = cursor.recordEnd;
   }
 
+  /** The batch is of no transaction any more: called between `begin` and `end`. */
+  leaveTransaction(): void {
+    this.#clear(ATTRIBUTE_TRANSACTIONAL);
+    this.#isChanged = true;
+  }
+
   /**
    * Ends the batch; returns its bytes. One without records is dropped, and takes 0, unless it has to stay as an empty
    * batch.
@@ -91,8 +103,8 @@ export class BatchCompactor {
     if (this.recordCount === 0 && !staysWhenEmpty) return 0;
     const byteLength = this.#at - this.#batchAt;
     // A batch that nothing was taken out of is the same batch, its checksum included.
-    if (this.recordCount < cursor.batchRecordCount) this.#seal(byteLength);
-    else {
+    if (this.#isChanged || this.recordCount < cursor.batchRecordCount) this.#seal(byteLength);
+    if (this.recordCount === cursor.batchRecordCount) {
       this.firstTimestampMs = cursor.batchFirstTimestampMs;
       this.maxTimestampMs = cursor.batchMaxTimestampMs;
     }
@@ -107,8 +119,14 @@ export class BatchCompactor {
     this.firstTimestampMs = NO_TIMESTAMP_MS;
     this.maxTimestampMs = NO_TIMESTAMP_MS;
     frame.copy(this.bytes, this.#batchAt, 0, BATCH_FRAME_BYTES);
+    this.#clear(ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL | ATTRIBUTE_ABORTS);
     this.#seal(BATCH_FRAME_BYTES);
     this.length += BATCH_FRAME_BYTES;
+  }
+
+  #clear(attributes: number): void {
+    const at = this.#batchAt + BATCH_ATTRIBUTES_AT;
+    this.#view.setUint16(at, this.#view.getUint16(at) & ~attributes);
   }
 
   /** Makes the frame one of what the batch holds now. */

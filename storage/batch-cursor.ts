@@ -1,7 +1,8 @@
 // Steps through the batches and records of a range of log bytes by positions alone (FORMAT.md has the bytes). No
 // object is made per batch or record. Ranges come checked from PartitionLog.read; lengths are checked against the
 // batch's end nevertheless, so that a fault elsewhere is an error here and not a read of other bytes.
-import { controlRecordOf } from './control-record.ts';
+import { AbortedBatches, type AbortedTransaction } from './aborted-batches.ts';
+import { type ControlRecord, controlRecordOf } from './control-record.ts';
 import { StorageError } from './errors.ts';
 import {
   ATTRIBUTE_ABORTS,
@@ -31,13 +32,6 @@ import {
   viewOf,
 } from './frame.ts';
 import { Prefix } from './message-pack.ts';
-
-/** The producer's batches from the first offset to the last, which is its control batch's, are void. */
-export interface AbortedTransaction {
-  readonly producerId: number;
-  readonly firstOffset: number;
-  readonly lastOffset: number;
-}
 
 /** Whole batches in offset order. The bytes stay as they are until `release` is called, which nobody has to. */
 export interface RecordRange {
@@ -76,6 +70,8 @@ export class BatchCursor {
   batchAborts = false;
   /** Of a control batch; −1 for any other. */
   controlCoordinatorEpoch = -1;
+  /** Of a control batch that says how a transaction ended. */
+  controlRecord: ControlRecord | undefined = undefined;
   batchIsLogAppendTime = false;
   batchProducerId = -1;
   batchProducerEpoch = -1;
@@ -108,7 +104,7 @@ export class BatchCursor {
   #end = 0;
   #batchEnd = 0;
   #committedOnly = false;
-  #aborted: readonly AbortedTransaction[] | undefined;
+  #aborted: AbortedBatches | undefined;
   #recordsLeft = 0;
   #nextRecordAt = 0;
   #headersAt = 0;
@@ -129,24 +125,18 @@ export class BatchCursor {
     this.#batchEnd = range.start;
     this.#recordsLeft = 0;
     this.#committedOnly = range.committedOnly === true;
-    this.#aborted = range.aborted;
+    this.#aborted =
+      this.#committedOnly && range.aborted !== undefined ? new AbortedBatches(range.aborted) : undefined;
   }
 
   /** Next batch; of a range that is `committedOnly` the next one that counts. */
   nextBatch(): boolean {
     if (!this.#committedOnly) return this.#stepBatch();
     while (this.#stepBatch()) {
-      if (!this.batchIsControl && !this.batchIsAborted(this.#aborted)) return true;
-    }
-    return false;
-  }
-
-  /** Whether the current batch is void by one of these transactions. */
-  batchIsAborted(aborted: readonly AbortedTransaction[] | undefined): boolean {
-    if (aborted === undefined || !this.batchIsTransactional) return false;
-    for (const { producerId, firstOffset, lastOffset } of aborted) {
-      if (firstOffset > this.batchBaseOffset) return false;
-      if (producerId === this.batchProducerId && lastOffset > this.batchBaseOffset) return true;
+      if (this.batchIsControl) continue;
+      const isVoid =
+        this.batchIsTransactional && this.#aborted?.has(this.batchProducerId, this.batchBaseOffset) === true;
+      if (!isVoid) return true;
     }
     return false;
   }
@@ -174,9 +164,8 @@ export class BatchCursor {
     this.batchIsControl = (attributes & ATTRIBUTE_CONTROL) !== 0;
     this.batchIsLogAppendTime = (attributes & ATTRIBUTE_LOG_APPEND_TIME) !== 0;
     this.batchAborts = (attributes & ATTRIBUTE_ABORTS) !== 0;
-    this.controlCoordinatorEpoch = this.batchIsControl
-      ? (controlRecordOf(view, at, byteLength)?.coordinatorEpoch ?? -1)
-      : -1;
+    this.controlRecord = this.batchIsControl ? controlRecordOf(view, at, byteLength) : undefined;
+    this.controlCoordinatorEpoch = this.controlRecord?.coordinatorEpoch ?? -1;
     this.#batchEnd = at + byteLength;
     this.#nextRecordAt = at + BATCH_FRAME_BYTES;
     this.#recordsLeft = this.batchRecordCount;

@@ -74,6 +74,10 @@ export class CompactedFile {
     this.#batches.keep(cursor);
   }
 
+  leaveTransaction(): void {
+    this.#batches.leaveTransaction();
+  }
+
   /** Whether the batch stays. @param staysWhenEmpty though all of its records are gone */
   end(cursor: BatchCursor, staysWhenEmpty: boolean): boolean {
     const batches = this.#batches;
@@ -82,6 +86,10 @@ export class CompactedFile {
     this.#lastIsLeftOut = byteLength === 0;
     if (byteLength > 0) {
       this.#index.note(cursor.batchBaseOffset, position, batches.firstTimestampMs, batches.maxTimestampMs);
+      const { batchBaseOffset, batchProducerId, batchAborts, controlRecord } = cursor;
+      if (controlRecord !== undefined) {
+        this.#index.noteEnd(batchBaseOffset, batchProducerId, batchAborts, controlRecord);
+      }
     } else {
       cursor.bytes.copy(this.#lastFrame, 0, cursor.batchStart, cursor.batchStart + BATCH_FRAME_BYTES);
     }

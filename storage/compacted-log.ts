@@ -11,8 +11,8 @@ export interface CompactedLog extends LogBody {
   stableOffset(): number;
   /** Whether nothing is appended or written to the segment any more. */
   isClosed(segment: Segment): boolean;
-  /** Base offset of a producer's newest batch; −1 when nothing is known of it. */
-  newestBaseOffsetOf(producerId: number): number;
+  /** Whether a producer's newest batch, or the end of its last transaction, stands at this offset: what it may do next hangs on them. */
+  isNewestOf(producerId: number, baseOffset: number): boolean;
   /** Batches move within the files of these segments: no checkpoint may tell of positions there. Durable when it resolves. */
   batchesMove(segmentBases: readonly number[], newestBase: number): Promise<void>;
   /** Runs what changes the list of segments together with the files under it, alone. */

@@ -4,6 +4,8 @@
 // A pass has done its work when every file that it replaced is gone, durably: only then may the checkpoint say so. For a
 // tombstone goes because an earlier pass, by the checkpoint, has left nothing that it removes; nothing must bring that
 // back.
+import { AbortedBatches } from './aborted-batches.ts';
+import type { BatchCursor } from './batch-cursor.ts';
 import { ClosedSegmentScan } from './closed-segment-scan.ts';
 import { CompactedFile } from './compacted-file.ts';
 import type { CompactedLog } from './compacted-log.ts';
@@ -27,7 +29,7 @@ export interface PassOptions {
   /** Empty. */
   readonly map: KeyOffsetMap;
   readonly pace: Pace;
-  /** Tombstones below it go, if nothing has replaced them. */
+  /** Tombstones below it go, if nothing has replaced them, and ends of transactions. */
   readonly tombstonesExpireBelow: number;
   /** An earlier pass waits for tombstones below it. */
   readonly tombstonesKnownBelow: number;
@@ -40,8 +42,14 @@ export interface PassOptions {
 export interface PassResult {
   /** The log is compacted up to here. */
   readonly endOffset: number;
-  /** Tombstones are left that no earlier pass waits for. */
+  /** Tombstones or ends of transactions are left that no earlier pass waits for. */
   readonly leftTombstones: boolean;
+}
+
+/** Between segments and the file made of them. */
+interface Differences {
+  readonly records: number;
+  readonly batches: number;
 }
 
 export class CompactionPass {
@@ -78,38 +86,67 @@ export class CompactionPass {
   }
 
   /** Offset of the first record that the map had no room for; −1 when it had room for all. */
-  #mapSegment(segment: Segment): Promise<number> {
+  async #mapSegment(segment: Segment): Promise<number> {
     const { cleanedOffset, map } = this.#options;
+    let fullAt = -1;
+    let records = 0;
+    await this.#eachBatch(segment, async (batches, isVoid) => {
+      const { cursor } = batches;
+      if (cursor.batchLastOffset < cleanedOffset || cursor.batchIsControl || isVoid) return true;
+      while (cursor.nextRecord()) {
+        const { keyStart, offset } = cursor;
+        if (keyStart < 0 || offset < cleanedOffset) continue;
+        if (!map.put(batches.view, keyStart, cursor.keyEnd, offset)) {
+          fullAt = offset;
+          return false;
+        }
+        if (++records % RECORDS_PER_LOOK === 0 && this.#isTimeToRest) await this.#rest(batches);
+      }
+      return true;
+    });
+    return fullAt;
+  }
+
+  /**
+   * Calls `visit` with each batch of a segment, and with whether its transaction was aborted, until it says that it is
+   * enough.
+   */
+  #eachBatch(
+    segment: Segment,
+    visit: (batches: ClosedSegmentScan, isVoid: boolean) => Promise<boolean>,
+  ): Promise<void> {
     return this.#read(segment, async (file) => {
       const batches = new ClosedSegmentScan(segment);
       const { cursor } = batches;
-      let records = 0;
+      let aborted: AbortedBatches | undefined;
       for (let step = batches.step(); step !== 'end'; step = batches.step()) {
         if (step === 'more') {
           await batches.load(file);
           continue;
         }
         if (this.#isTimeToRest) await this.#rest(batches);
-        // Whether a transaction was committed is not looked up: its records replace nothing.
-        if (cursor.batchLastOffset < cleanedOffset || cursor.batchIsControl || cursor.batchIsTransactional) {
-          continue;
+        let isVoid = false;
+        if (cursor.batchIsTransactional && !cursor.batchIsControl) {
+          aborted ??= await this.#abortedFrom(segment, cursor.batchBaseOffset);
+          isVoid = aborted.has(cursor.batchProducerId, cursor.batchBaseOffset);
         }
-        while (cursor.nextRecord()) {
-          const { keyStart, offset } = cursor;
-          if (keyStart < 0 || offset < cleanedOffset) continue;
-          if (!map.put(batches.view, keyStart, cursor.keyEnd, offset)) return offset;
-          if (++records % RECORDS_PER_LOOK === 0 && this.#isTimeToRest) await this.#rest(batches);
-        }
+        if (!(await visit(batches, isVoid))) break;
       }
       await this.#rest(batches);
-      return -1;
     });
   }
 
+  /** All transactions in the segment have ended: it lies below the first that has not. */
+  async #abortedFrom(segment: Segment, first: number): Promise<AbortedBatches> {
+    const found = await this.#options.log.aborted.find(segment, { first, last: segment.endOffset - 1 });
+    if (found === 'gone') throw this.#givenUp();
+    return new AbortedBatches(found ?? []);
+  }
+
   /** Whatever comes of a segment that has left the list is nobody's fault. */
-  async #read(segment: Segment, use: (file: OpenFile) => Promise<number>): Promise<number> {
+  async #read(segment: Segment, use: (file: OpenFile) => Promise<void>): Promise<void> {
     try {
-      return await this.#parts.files.with(segment.path, use);
+      await this.#parts.files.with(segment.path, use);
     } catch (error) {
       throw segment.gone ? this.#givenUp() : error;
     }
@@ -125,18 +162,20 @@ export class CompactionPass {
     try {
       await file.create();
       const taken: Segment[] = [];
-      let leftOut = 0;
+      const differences = { records: 0, batches: 0 };
       for (const segment of segments) {
         const fits = file.byteSize + segment.byteSize <= log.config().segmentBytes;
         if (taken.length > 0 && (segment.leaderEpoch !== first.leaderEpoch || !fits)) break;
-        leftOut += await this.#compactSegment(segment, file);
+        const { records, batches } = await this.#compactSegment(segment, file);
+        differences.records += records;
+        differences.batches += batches;
         taken.push(segment);
       }
-      const isSame = taken.length === 1 && leftOut === 0;
+      const isSame = taken.length === 1 && differences.records + differences.batches === 0;
       if (!isSame) {
         const next = await file.finish(taken, await this.#appendedAtMs(taken));
         if (!(await replaceSegments(this.#parts, log, taken, next, leftovers))) throw this.#givenUp();
-        counters.compactedRecords += leftOut;
+        counters.compactedRecords += differences.records;
         return taken.length;
       }
     } catch (error) {
@@ -159,51 +198,67 @@ export class CompactionPass {
     throw new StorageError('disk-full', `compacting ${log.name} takes ${neededBytes} bytes for a while`);
   }
 
-  /** Returns how many records were left out, and empty batches with them. */
-  #compactSegment(segment: Segment, into: CompactedFile): Promise<number> {
-    const { log } = this.#options;
-    return this.#read(segment, async (file) => {
-      const batches = new ClosedSegmentScan(segment);
+  /** Returns in how much the new file differs: records and empty batches left out, batches that left their transactions. */
+  async #compactSegment(segment: Segment, into: CompactedFile): Promise<Differences> {
+    const differences = { records: 0, batches: 0 };
+    let records = 0;
+    await this.#eachBatch(segment, async (batches, isVoid) => {
       const { cursor } = batches;
-      let leftOut = 0;
-      let records = 0;
-      for (let step = batches.step(); step !== 'end'; step = batches.step()) {
-        if (step === 'more') {
-          await batches.load(file);
-          continue;
-        }
-        if (this.#isTimeToRest) await this.#rest(batches);
-        if (!into.hasRoomFor(cursor)) await into.makeRoom(cursor);
-        into.begin(cursor);
-        while (cursor.nextRecord()) {
-          if (this.#stays(batches)) into.keep(cursor);
-          else leftOut++;
-          if (++records % RECORDS_PER_LOOK === 0 && this.#isTimeToRest) await this.#rest(batches);
-        }
-        const { batchProducerId, batchBaseOffset } = cursor;
-        const isNewest = batchProducerId >= 0 && log.newestBaseOffsetOf(batchProducerId) === batchBaseOffset;
-        const stays = into.end(cursor, cursor.batchIsControl || isNewest);
-        // The last one comes back when the file is finished.
-        const isLast = cursor.batchLastOffset + 1 >= segment.endOffset;
-        if (!stays && cursor.batchRecordCount === 0 && !isLast) leftOut++;
+      if (!into.hasRoomFor(cursor)) await into.makeRoom(cursor);
+      into.begin(cursor);
+      while (cursor.nextRecord()) {
+        if (this.#stays(batches, isVoid)) into.keep(cursor);
+        else differences.records++;
+        if (++records % RECORDS_PER_LOOK === 0 && this.#isTimeToRest) await this.#rest(batches);
       }
-      await this.#rest(batches);
-      return leftOut;
+      if (this.#leavesTransaction(cursor)) {
+        into.leaveTransaction();
+        differences.batches++;
+      }
+      const { batchProducerId, batchBaseOffset } = cursor;
+      const isNewest = batchProducerId >= 0 && this.#options.log.isNewestOf(batchProducerId, batchBaseOffset);
+      const stays = into.end(cursor, isNewest);
+      // The last one comes back when the file is finished.
+      const isLast = cursor.batchLastOffset + 1 >= segment.endOffset;
+      if (!stays && cursor.batchRecordCount === 0 && !isLast) differences.batches++;
+      return true;
     });
+    return differences;
+  }
+
+  /**
+   * What is left of a transaction when the pass is done counts, so it need not say any more that it was one: then the
+   * transaction's end may go, and no opening takes the transaction for open.
+   */
+  #leavesTransaction(cursor: BatchCursor): boolean {
+    return cursor.batchIsTransactional && !cursor.batchIsControl && cursor.batchLastOffset < this.#endOffset;
   }
 
   /** Whether the record that the cursor stands on stays. */
-  #stays({ cursor, view }: ClosedSegmentScan): boolean {
+  #stays({ cursor, view }: ClosedSegmentScan, isVoid: boolean): boolean {
     const { map, tombstonesExpireBelow, tombstonesKnownBelow } = this.#options;
     const { offset, keyStart } = cursor;
-    if (cursor.batchIsControl || offset >= this.#endOffset) return true;
+    if (isVoid) return false;
+    if (offset >= this.#endOffset) return true;
+    if (cursor.batchIsControl) return this.#endStays(cursor);
     // Without a key it is no key's latest. (The front ends refuse such a record on a compacted topic.)
     if (keyStart < 0) return false;
     if (map.latest(view, keyStart, cursor.keyEnd) > offset) return false;
     if (cursor.valueStart >= 0) return true;
-    // A tombstone of a transaction has replaced nothing, so that what it would replace may be there still.
-    if (offset < tombstonesExpireBelow && !cursor.batchIsTransactional) return false;
+    if (offset < tombstonesExpireBelow) return false;
     if (offset >= tombstonesKnownBelow) this.#leftTombstones = true;
+    return true;
+  }
+
+  /**
+   * Whether the end of a transaction stays: as long as a tombstone, so that whoever has begun to read the transaction
+   * comes to its end, and longer where it is what is known last of its producer.
+   */
+  #endStays({ batchBaseOffset, batchProducerId }: BatchCursor): boolean {
+    const { log, tombstonesExpireBelow, tombstonesKnownBelow } = this.#options;
+    if (log.isNewestOf(batchProducerId, batchBaseOffset)) return true;
+    if (batchBaseOffset < tombstonesExpireBelow) return false;
+    if (batchBaseOffset >= tombstonesKnownBelow) this.#leftTombstones = true;
     return true;
   }
 

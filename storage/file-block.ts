@@ -4,6 +4,7 @@
 //
 // The memory goes back to the pool when everybody has let go who holds the block: whoever loaded it, read-ahead, and
 // each reader that got a range of it. A reader that never lets go leaves it to the garbage collector.
+import type { AbortedTransaction } from './aborted-batches.ts';
 import type { RecordRange } from './batch-cursor.ts';
 import type { BufferPool } from './buffer-pool.ts';
 import type { OpenFile } from './file-system.ts';
@@ -155,6 +156,10 @@ export class FileRange implements RecordRange {
   readonly start: number;
   readonly end: number;
   readonly nextOffset: number;
+  /** Where the range lies. */
+  readonly segment: Segment;
+  aborted: readonly AbortedTransaction[] | undefined = undefined;
+  committedOnly: boolean | undefined = undefined;
   #block: FileBlock | undefined;
 
   constructor(block: FileBlock, start: number, end: number, nextOffset: number) {
@@ -162,6 +167,7 @@ export class FileRange implements RecordRange {
     this.start = start;
     this.end = end;
     this.nextOffset = nextOffset;
+    this.segment = block.segment;
     this.#block = block;
   }
 

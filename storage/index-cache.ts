@@ -1,5 +1,7 @@
 // Rows of the index that were looked at lately, of all logs, within one bound: a read at a place that others read near
 // asks the database nothing.
+import { AbortedRunCache } from './aborted-run-cache.ts';
+import { ABORTED_CACHE_BYTES_MAX } from './limits.ts';
 import type { Segment } from './segment.ts';
 import type { IndexRun } from './segment-index.ts';
 
@@ -14,6 +16,7 @@ interface CachedRun {
 }
 
 export class IndexCache {
+  readonly abortedRuns: AbortedRunCache;
   readonly #bytesMax: number;
   /** Longest unused first. */
   readonly #byUse = new Set<CachedRun>();
@@ -25,6 +28,7 @@ export class IndexCache {
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
+    this.abortedRuns = new AbortedRunCache(Math.min(bytesMax, ABORTED_CACHE_BYTES_MAX));
   }
 
   /** The run that has the last entry at or below `offset`, when that can be told. */

@@ -7,7 +7,7 @@ import type { Log } from './environment.ts';
 import { StorageError } from './errors.ts';
 import { viewOf } from './frame.ts';
 import { type IndexDatabase, type IndexRow, openLevelIndex } from './index-database.ts';
-import { indexKey, SPACE_OFFSETS, SPACE_SUMMARIES, SPACE_TIMES } from './offset-index.ts';
+import { indexKey, SPACES } from './offset-index.ts';
 
 const CHECKSUM_BYTES = 4;
 const NOTHING = Buffer.alloc(0);
@@ -66,8 +66,8 @@ function checksumOf(key: Buffer, value: Buffer): number {
 }
 
 /** Removes all rows of the segment that a row is of. */
-export async function dropSegmentOf(database: IndexDatabase, key: Buffer): Promise<void> {
-  for (const space of [SPACE_SUMMARIES, SPACE_OFFSETS, SPACE_TIMES]) {
+async function dropSegmentOf(database: IndexDatabase, key: Buffer): Promise<void> {
+  for (const space of SPACES) {
     const low = indexKey(space, 0, 0, 0, 0);
     const high = indexKey(space, 0, 0, 0xffffffff, 0xffffffff);
     if (key.length !== low.length) return;

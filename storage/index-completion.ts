@@ -1,10 +1,15 @@
 // Brings the index of closed segments up to the segment: after a crash, after the index was lost, after a wrong entry.
 // Goes on behind the last entry that leads somewhere, else from the segment's start.
 import { BatchScan } from './batch-scan.ts';
+import { controlRecordOf } from './control-record.ts';
 import { StorageError, storageErrorOf } from './errors.ts';
 import type { OpenFile } from './file-system.ts';
 import {
+  ATTRIBUTE_ABORTS,
+  ATTRIBUTE_CONTROL,
+  BATCH_ATTRIBUTES_AT,
   BATCH_FIRST_TIMESTAMP_AT,
+  BATCH_PRODUCER_ID_AT,
   batchBaseOffsetAt,
   batchMaxTimestampAt,
   batchRecordCountAt,
@@ -149,10 +154,14 @@ export class IndexCompletion {
     const stored = await this.#index.times(segment);
     if (stored !== undefined) return stored;
     const last = await this.#index.last(segment);
-    const from = last !== undefined && (await leadsToBatch(segment, file, last)) ? last : undefined;
+    const transactions = last && (await this.#index.transactionsBelow(segment, last.offset));
+    const leadsOn =
+      last !== undefined && transactions !== 'lost' && (await leadsToBatch(segment, file, last));
+    const from = leadsOn ? last : undefined;
     if (last !== undefined && from === undefined) await this.#index.dropSegment(segment);
     const { mtimeMs } = await this.#parts.fileSystem.stat(segment.path);
     const index = new SegmentIndex(this.#parts.indexIntervalBytes, mtimeMs, from);
+    if (leadsOn) index.transactions = transactions;
     if (from !== undefined) await this.#scan(segment, file, new BatchScan(0, from.position), index, true);
     await this.#scan(segment, file, new BatchScan(from?.position ?? 0, segment.flushedBytes), index, false);
     if (segment.gone) return undefined;
@@ -187,15 +196,22 @@ export class IndexCompletion {
       if (step !== 'good') {
         throw new StorageError('corrupt', `${segment.path}: the batch at byte ${scan.position} is damaged`);
       }
-      const { view, at } = scan;
-      if (batchBaseOffsetAt(view, at) >= segment.endOffset) return;
+      const { view, at, byteLength } = scan;
+      const baseOffset = batchBaseOffsetAt(view, at);
+      if (baseOffset >= segment.endOffset) return;
       if (batchRecordCountAt(view, at) === 0) {
-        if (!firstOnly) index.noteEmpty(batchBaseOffsetAt(view, at), scan.position);
+        if (!firstOnly) index.noteEmpty(baseOffset, scan.position);
         continue;
       }
       const firstTimestampMs = readInt64(view, at + BATCH_FIRST_TIMESTAMP_AT);
       if (firstOnly) return index.setFirstTimestamp(firstTimestampMs);
-      index.note(batchBaseOffsetAt(view, at), scan.position, firstTimestampMs, batchMaxTimestampAt(view, at));
+      index.note(baseOffset, scan.position, firstTimestampMs, batchMaxTimestampAt(view, at));
+      const attributes = view.getUint16(at + BATCH_ATTRIBUTES_AT);
+      if ((attributes & ATTRIBUTE_CONTROL) === 0) continue;
+      const control = controlRecordOf(view, at, byteLength);
+      if (control === undefined) continue;
+      const producerId = readInt64(view, at + BATCH_PRODUCER_ID_AT);
+      index.noteEnd(baseOffset, producerId, (attributes & ATTRIBUTE_ABORTS) !== 0, control);
     }
   }
 }

@@ -9,7 +9,7 @@ import { withChecksums } from './index-checksums.ts';
 import { type IndexDatabase, type IndexRow, openExistingLevelIndex } from './index-database.ts';
 import type { Findings, InspectionTotals } from './inspection-findings.ts';
 import type { CheckedBatch, CheckedSegment, SegmentFindings } from './inspection-segment.ts';
-import { indexKey, OffsetIndex, runOf, SPACE_OFFSETS, SPACE_SUMMARIES, SPACE_TIMES } from './offset-index.ts';
+import { indexKey, OffsetIndex, runOf, SPACE_OFFSETS, SPACE_TIMES, SPACES } from './offset-index.ts';
 import { Segment } from './segment.ts';
 import type { IndexRun } from './segment-index.ts';
 
@@ -154,7 +154,7 @@ export async function checkLeftOverRows(
   segmentBases: ReadonlySet<number>,
   findings: Findings,
 ): Promise<void> {
-  for (const space of [SPACE_OFFSETS, SPACE_TIMES, SPACE_SUMMARIES]) {
+  for (const space of SPACES) {
     const low = indexKey(space, logId, 0, 0, 0);
     let high = indexKey(space, logId, Number.MAX_SAFE_INTEGER, HIGHEST, HIGHEST);
     for (

@@ -64,6 +64,8 @@ export const READ_AHEADS_MAX = 2;
 export const READ_AHEAD_IDLE_MS = 5000;
 
 /** Rows of the index kept in memory, all logs together: what lies in some 8 GiB of log at 16 KiB a batch. */
+/** Rows of aborted transactions in memory. */
+export const ABORTED_CACHE_BYTES_MAX = 4 * 1024 * 1024;
 export const INDEX_CACHE_BYTES_MAX = 8 * 1024 * 1024;
 
 /** A file read takes at most this much, but for its first batch: what clients may ask for is not bounded. */

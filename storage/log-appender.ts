@@ -151,7 +151,8 @@ export class LogAppender {
     const producers = this.#producersMade;
     const firstOffset = producers.judgeEnd(producerId, producerEpoch);
     const stableOffset = producers.firstOpenBeside(producerId) ?? this.#logEndOffset + 1;
-    const value = controlValue({ coordinatorEpoch, firstOffset, stableOffset });
+    const record = { coordinatorEpoch, firstOffset, stableOffset };
+    const value = controlValue(record);
     const options = { producerId, producerEpoch, transactional: true };
     const attributes = ATTRIBUTE_CONTROL | (aborts ? ATTRIBUTE_ABORTS : 0);
     const nowMs = this.#parts.clock.now();
@@ -161,6 +162,8 @@ export class LogAppender {
     };
     const append = this.#append(options, fill, attributes);
     this.#noteProducer(options, { isControl: true, coordinatorEpoch });
+    // Of the batch just accepted.
+    this.#active!.index!.noteEnd(append.baseOffset, producerId, aborts, record);
     return append;
   }
 
@@ -211,7 +214,9 @@ export class LogAppender {
       isControl: control.isControl,
       coordinatorEpoch: control.coordinatorEpoch,
     };
-    this.#producers!.appended(batch, this.#active!.index!.appendedAtMs); // with the batch just accepted
+    const segment = this.#active!; // with the batch just accepted
+    if (batch.isTransactional) segment.hasTransactions = true;
+    this.#producers!.appended(batch, segment.index!.appendedAtMs);
   }
 
   /** Adds exactly one record to the open shared batch. */

@@ -4,9 +4,10 @@
 //
 // Segments may leave the list while their files are read (SegmentList): whatever came is forgotten then, bytes and
 // errors alike, and the read starts over from the list.
+import { type AbortedTransactions, transactionalSpan } from './aborted-transactions.ts';
 import type { RecordRange } from './batch-cursor.ts';
 import { assert, StorageError, storageErrorOf } from './errors.ts';
-import { FileBlock } from './file-block.ts';
+import { FileBlock, FileRange } from './file-block.ts';
 import { batchByteLengthAt, batchLastOffsetAt } from './frame.ts';
 import {
   BATCH_BYTES_MAX,
@@ -27,12 +28,16 @@ export interface LogReaderOptions {
   readonly segments: SegmentList;
   readonly tail: PartitionTail;
   readonly index: OffsetIndex;
+  readonly aborted: AbortedTransactions;
   logStartOffset(): number;
   /** An index entry led nowhere (`wrong`), or there is none where there should be. */
   onIndexUnfit(segment: Segment, wrong: boolean): void;
   /** Bytes of a file do not match their checksum. */
   onCorrupt(error: StorageError, segment: Segment): void;
 }
+
+/** `committed`: the range says which transactions in it were aborted. Its bound is no more than the last stable offset. */
+export type Isolation = 'all' | 'committed';
 
 /** What a reader asks for. */
 interface Wanted {
@@ -67,7 +72,7 @@ export class LogReader {
   }
 
   /** What memory holds; undefined when it is not there. `offset` is below `bound`, the end of what may be seen. */
-  readCached(offset: number, maxBytes: number, bound: number): RecordRange | undefined {
+  readCached(offset: number, maxBytes: number, bound: number, isolation: Isolation): RecordRange | undefined {
     const chunk = this.#options.tail.find(offset);
     if (chunk === undefined) return undefined;
     const segment = chunk.segment!; // set with the chunk's first finished batch
@@ -99,15 +104,31 @@ export class LogReader {
       nextOffset = lastOffset + 1;
     }
     if (at > start) this.#ends.put(nextOffset, segment, chunk.filePosition + at, 0);
-    return new ChunkRange(chunk, start, at, nextOffset);
+    const range = new ChunkRange(chunk, start, at, nextOffset);
+    if (isolation === 'committed' && segment.hasTransactions) return this.#withAborted(range, segment);
+    return range;
+  }
+
+  /** Undefined when memory does not tell what was aborted. */
+  #withAborted(range: ChunkRange, segment: Segment): ChunkRange | undefined {
+    const span = transactionalSpan(range);
+    if (span === undefined) return range;
+    const aborted = this.#options.aborted.inMemory(segment, span);
+    if (aborted === 'elsewhere') {
+      range.release();
+      return undefined;
+    }
+    range.aborted = aborted;
+    return range;
   }
 
   /** From the files. @throws StorageError offset-out-of-range, corrupt, io */
-  async read(offset: number, maxBytes: number, bound: number): Promise<RecordRange> {
+  async read(offset: number, maxBytes: number, bound: number, isolation: Isolation): Promise<RecordRange> {
     const wanted = { offset, maxBytes: Math.min(maxBytes, FILE_READ_BYTES_MAX), bound };
     for (;;) {
       const range = await this.#readList(wanted);
-      if (range !== 'gone') return range;
+      const isTold = range !== 'gone' && (isolation === 'all' || (await this.#findAborted(range)));
+      if (isTold) return range;
       const logStartOffset = this.#options.logStartOffset();
       if (offset < logStartOffset) {
         throw new StorageError(
@@ -116,6 +137,25 @@ export class LogReader {
         );
       }
     }
+  }
+
+  /** False when the range is of a segment that has gone meanwhile, and let go of. */
+  async #findAborted(range: RecordRange): Promise<boolean> {
+    if (!(range instanceof FileRange)) return true;
+    const span = transactionalSpan(range);
+    if (span === undefined) return true;
+    try {
+      const aborted = await this.#options.aborted.find(range.segment, span);
+      if (aborted !== 'gone') {
+        range.aborted = aborted;
+        return true;
+      }
+    } catch (error) {
+      range.release();
+      throw storageErrorOf(error, `looking for what was aborted in ${range.segment.path}`);
+    }
+    range.release();
+    return false;
   }
 
   /** Resolves when nothing is being read that no reader waits for. */

@@ -20,12 +20,13 @@ export class LogReads {
   #byTime: TimeLookup | undefined;
 
   constructor(parts: StoreParts, log: ReadLog) {
-    const { segments, tail, index, completion, background } = log;
+    const { segments, tail, index, aborted, completion, background } = log;
     this.#log = log;
     this.byOffset = new LogReader(parts, {
       segments,
       tail,
       index,
+      aborted,
       logStartOffset: () => log.logStartOffset(),
       onIndexUnfit: (segment, wrong) => background.add('indexing', completion.mend(segment, wrong)),
       onCorrupt: (error, segment) => log.foundCorrupt(error, segment),

@@ -16,14 +16,30 @@ import {
   type SegmentIndex,
   type SegmentTimes,
 } from './segment-index.ts';
+import {
+  ABORTED_BYTES,
+  ABORTED_RUN_LENGTH,
+  type AbortedRun,
+  abortedRunOf,
+  runLength,
+  SegmentTransactions,
+  type TransactionSummary,
+} from './segment-transactions.ts';
 
 /** Key spaces 1 to 3 had rows without checksums. */
 export const SPACE_OFFSETS = 4;
 export const SPACE_TIMES = 5;
 export const SPACE_SUMMARIES = 6;
+export const SPACE_ABORTED = 7;
+export const SPACES = [SPACE_OFFSETS, SPACE_TIMES, SPACE_SUMMARIES, SPACE_ABORTED] as const;
 const KEY_BYTES = 1 + 4 + 8 + 8;
 /** Rows of 32 bytes are from a version that did not know the last append: they are made anew. */
 const SUMMARY_BYTES = 8 + 8 + 8 + 8 + 8;
+/** The same of a segment with control batches, which says of them besides. */
+const TRANSACTIONS_AT = SUMMARY_BYTES;
+const SUMMARY_BYTES_WITH_TRANSACTIONS = TRANSACTIONS_AT + 4 + 8 + 8;
+/** Behind the runs of a segment that is not complete: how many aborted transactions they have. */
+const ABORTED_COUNT_NUMBER = 0xffffffff;
 
 /** Summaries that are asked for at once: enough that a row costs little, few enough that nobody waits. */
 const SUMMARIES_AT_ONCE = 1000;
@@ -76,8 +92,24 @@ export class OffsetIndex {
   /** Stores entries that are in memory and below `offset`: full runs only, or the open one too. */
   async store(segment: Segment, index: SegmentIndex, offset: number, withOpenRun: boolean): Promise<void> {
     const runs = index.unstored(offset, withOpenRun);
-    if (runs.length === 0) return;
-    const rows: IndexRow[] = [];
+    const aborted = index.transactions?.unstored(offset) ?? [];
+    if (runs.length + aborted.length === 0) return;
+    const rows: IndexRow[] = aborted.map(({ number, run, length }) => ({
+      key: this.#key(SPACE_ABORTED, segment, number),
+      value: Buffer.from(run.bytes.subarray(0, length * ABORTED_BYTES)),
+    }));
+    const newest = aborted.at(-1);
+    if (newest !== undefined) {
+      const count = Buffer.alloc(4);
+      viewOf(count).setUint32(0, newest.number * ABORTED_RUN_LENGTH + newest.length);
+      rows.push({ key: this.#key(SPACE_ABORTED, segment, ABORTED_COUNT_NUMBER), value: count });
+    }
+    // Marked before the wait, as the runs of entries are.
+    const before = aborted.map(({ run, length }) => {
+      const { stored } = run;
+      run.stored = length;
+      return stored;
+    });
     for (const run of runs) {
       // Marked before the wait: an entry that is added meanwhile takes the mark off again.
       run.stored = true;
@@ -95,6 +127,7 @@ export class OffsetIndex {
       this.#cache.grown(segment);
     } catch (error) {
       for (const run of runs) run.stored = false;
+      for (const [at, { run }] of aborted.entries()) run.stored = before[at]!; // one each
       throw error;
     }
     index.shrink();
@@ -118,19 +151,64 @@ export class OffsetIndex {
 
   /** Says that the entries of a closed segment are complete. */
   async storeTimes(segment: Segment, times: SegmentTimes): Promise<void> {
-    const value = Buffer.alloc(SUMMARY_BYTES);
+    const { transactions } = times;
+    const value = Buffer.alloc(transactions === undefined ? SUMMARY_BYTES : SUMMARY_BYTES_WITH_TRANSACTIONS);
     const view = viewOf(value);
     writeInt64(view, 0, segment.byteSize);
     writeInt64(view, 8, segment.endOffset - 1);
     writeInt64(view, 16, times.firstTimestampMs);
     writeInt64(view, 24, times.maxTimestampMs);
     writeInt64(view, 32, Math.floor(times.appendedAtMs));
+    if (transactions !== undefined) {
+      const { abortedCount, firstOffsetMin, stableOffset } = transactions;
+      view.setUint32(TRANSACTIONS_AT, abortedCount);
+      writeInt64(view, TRANSACTIONS_AT + 4, abortedCount === 0 ? 0 : firstOffsetMin);
+      writeInt64(view, TRANSACTIONS_AT + 12, stableOffset);
+    }
     await this.#database.put([{ key: this.#key(SPACE_SUMMARIES, segment, 0), value }]);
+  }
+
+  /** A run of the aborted transactions of a closed segment; undefined when its row does not have so many. */
+  async abortedRun(segment: Segment, number: number, length: number): Promise<AbortedRun | undefined> {
+    const { abortedRuns } = this.#cache;
+    const cached = abortedRuns.get(segment, number);
+    if (cached !== undefined) return cached;
+    const row = await this.#database.get(this.#key(SPACE_ABORTED, segment, number));
+    const run = abortedRunOf(row, length);
+    if (run !== undefined) abortedRuns.put(segment, number, run);
+    return run;
+  }
+
+  /**
+   * What was stored of control batches below `offset`, before the segment was complete. Undefined when there is none;
+   * `lost` when there is less than there was.
+   */
+  async transactionsBelow(
+    segment: Segment,
+    offset: number,
+  ): Promise<SegmentTransactions | undefined | 'lost'> {
+    const told = await this.#database.get(this.#key(SPACE_ABORTED, segment, ABORTED_COUNT_NUMBER));
+    if (told === undefined) return undefined;
+    if (told.length !== 4) return 'lost';
+    const count = viewOf(told).getUint32(0);
+    const runs: AbortedRun[] = [];
+    for (let number = 0; number * ABORTED_RUN_LENGTH < count; number++) {
+      const row = await this.#database.get(this.#key(SPACE_ABORTED, segment, number));
+      // Its own bytes: it goes on growing.
+      const run = abortedRunOf(row && Buffer.from(row), runLength(number, count));
+      if (run === undefined) return 'lost';
+      run.stored = run.length;
+      run.cut(run.countBelow(offset));
+      if (run.length === 0) break;
+      runs.push(run);
+      if (run.length < ABORTED_RUN_LENGTH) break;
+    }
+    return new SegmentTransactions(runs);
   }
 
   async dropSegment(segment: Segment): Promise<void> {
     this.#cache.drop(segment);
-    for (const space of [SPACE_OFFSETS, SPACE_TIMES, SPACE_SUMMARIES]) {
+    for (const space of SPACES) {
       await this.#database.clear(
         indexKey(space, this.#logId, segment.baseOffset, 0, 0),
         indexKey(space, this.#logId, segment.baseOffset, 0xffffffff, 0xffffffff),
@@ -143,7 +221,7 @@ export class OffsetIndex {
   async dropBelow(segments: readonly Segment[], baseOffset: number): Promise<void> {
     if (baseOffset === 0) return;
     for (const segment of segments) this.#cache.drop(segment);
-    for (const space of [SPACE_OFFSETS, SPACE_TIMES, SPACE_SUMMARIES]) {
+    for (const space of SPACES) {
       await this.#database.clear(
         indexKey(space, this.#logId, 0, 0, 0),
         indexKey(space, this.#logId, baseOffset - 1, 0xffffffff, 0xffffffff),
@@ -165,7 +243,7 @@ export class OffsetIndex {
 
 /** Removes the rows of the logs with these ids, and of those between. */
 export async function clearLogs(database: IndexDatabase, firstId: number, lastId: number): Promise<void> {
-  for (const space of [SPACE_OFFSETS, SPACE_TIMES, SPACE_SUMMARIES]) {
+  for (const space of SPACES) {
     await database.clear(
       indexKey(space, firstId, 0, 0, 0),
       indexKey(space, lastId, Number.MAX_SAFE_INTEGER, 0xffffffff, 0xffffffff),
@@ -192,7 +270,9 @@ export function indexKey(
 }
 
 function timesIn(summary: Buffer | undefined, segment: Segment): SegmentTimes | undefined {
-  if (summary === undefined || summary.length !== SUMMARY_BYTES) return undefined;
+  if (summary === undefined) return undefined;
+  const hasTransactions = summary.length === SUMMARY_BYTES_WITH_TRANSACTIONS;
+  if (!hasTransactions && summary.length !== SUMMARY_BYTES) return undefined;
   const view = viewOf(summary);
   // A summary of other contents than what is there says nothing.
   if (readInt64(view, 0) !== segment.byteSize || readInt64(view, 8) !== segment.endOffset - 1)
@@ -201,6 +281,16 @@ function timesIn(summary: Buffer | undefined, segment: Segment): SegmentTimes | 
     firstTimestampMs: readInt64(view, 16),
     maxTimestampMs: readInt64(view, 24),
     appendedAtMs: readInt64(view, 32),
+    transactions: hasTransactions ? transactionsIn(view) : undefined,
+  };
+}
+
+function transactionsIn(view: DataView): TransactionSummary {
+  const abortedCount = view.getUint32(TRANSACTIONS_AT);
+  return {
+    abortedCount,
+    firstOffsetMin: abortedCount === 0 ? Number.POSITIVE_INFINITY : readInt64(view, TRANSACTIONS_AT + 4),
+    stableOffset: readInt64(view, TRANSACTIONS_AT + 12),
   };
 }
 

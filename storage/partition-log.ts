@@ -1,6 +1,7 @@
 // Ordered segments of one partition: append, read, roll, close. Three offsets, in this order: the high watermark (set
 // by the owner: what readers see), the flushed offset (what is on disk), the log end (what has been appended).
 
+import { AbortedTransactions } from './aborted-transactions.ts';
 import { BackgroundWork } from './background-work.ts';
 import type { RecordRange } from './batch-cursor.ts';
 import type { BatchOptions, BatchWriter } from './batch-writer.ts';
@@ -11,11 +12,11 @@ import { assert, StorageError, storageErrorOf } from './errors.ts';
 import { IndexCompletion } from './index-completion.ts';
 import { type EpochEnd, endOfEpoch } from './leader-epochs.ts';
 import { LogAppender, type TransactionEnd } from './log-appender.ts';
-import type { LogBody } from './log-body.ts';
+import type { LogBody, PartitionLogOptions } from './log-body.ts';
 import { type CommittedLog, LogCommits } from './log-commits.ts';
 import { type LogConfig, withinBounds } from './log-config.ts';
 import { LogFiles } from './log-files.ts';
-import { emptyRange } from './log-reader.ts';
+import { emptyRange, type Isolation } from './log-reader.ts';
 import { LogReads } from './log-reads.ts';
 import { LogState } from './log-state.ts';
 import { LogTrimmer, type TrimmedLog } from './log-trimmer.ts';
@@ -27,16 +28,6 @@ import { SegmentList } from './segment.ts';
 import type { StoreParts } from './store-parts.ts';
 import { PartitionTail } from './tail-cache.ts';
 import type { TimestampedOffset } from './time-lookup.ts';
-
-export interface PartitionLogOptions {
-  readonly topic: string;
-  readonly partition: number;
-  readonly logId: number;
-  readonly leaderEpoch: number;
-  readonly config: LogConfig;
-  readonly internal?: boolean;
-  readonly directory: string;
-}
 
 export class PartitionLog {
   readonly topic: string;
@@ -57,7 +48,6 @@ export class PartitionLog {
   readonly #parts: StoreParts;
   readonly #body: LogBody;
   readonly #state: LogState;
-  readonly #segments: SegmentList;
   /** Made for the first reader. */
   #readsMade: LogReads | undefined;
   readonly #commits: LogCommits;
@@ -78,18 +68,20 @@ export class PartitionLog {
     this.#parts = parts;
     this.name = `${options.topic}-${options.partition}`;
     this.#state = new LogState(parts, this.name, options, recovered.corrupt);
-    this.#segments = new SegmentList(recovered.segments);
+    const segments = new SegmentList(recovered.segments);
     this.#highWatermark = recovered.logEndOffset;
     const tail = new PartitionTail(parts.cache, (chunk) => this.#appender.forget(chunk));
     const index = new OffsetIndex(parts.index, options.logId, parts.indexCache);
+    const completion = new IndexCompletion(parts, index);
     this.#body = {
       name: this.name,
       directory: options.directory,
       leaderEpoch: options.leaderEpoch,
-      segments: this.#segments,
+      segments,
       tail,
       index,
-      completion: new IndexCompletion(parts, index),
+      completion,
+      aborted: new AbortedTransactions(segments, index, completion),
       background: new BackgroundWork(this.name, parts.log),
     };
     this.#commits = new LogCommits(parts, this.#committedLog(), recovered.logEndOffset);
@@ -97,7 +89,7 @@ export class PartitionLog {
     this.#appender = new LogAppender(parts, {
       directory: options.directory,
       leaderEpoch: options.leaderEpoch,
-      segments: this.#segments,
+      segments,
       tail,
       committer: this.#committer,
       logEndOffset: recovered.logEndOffset,
@@ -150,11 +142,11 @@ export class PartitionLog {
   }
 
   get byteSize(): number {
-    return this.#segments.byteSize;
+    return this.#body.segments.byteSize;
   }
 
   get segmentCount(): number {
-    return this.#segments.length;
+    return this.#body.segments.length;
   }
 
   setHighWatermark(offset: number): void {
@@ -209,26 +201,36 @@ export class PartitionLog {
   /**
    * Whole batches from the one that holds `offset` on (in a hole: the next one), all below `upTo`. The first comes
    * back however large. May be shorter than what there is: read on at `nextOffset`.
+   * @param isolation `committed` where `upTo` is no more than the last stable offset
    * @throws StorageError offset-out-of-range, corrupt, io, closed, deleted
    */
-  async read(offset: number, maxBytes: number, upTo: number): Promise<RecordRange> {
+  async read(
+    offset: number,
+    maxBytes: number,
+    upTo: number,
+    isolation: Isolation = 'all',
+  ): Promise<RecordRange> {
     this.#state.refuseUnlessOpen();
     const bound = Math.min(upTo, this.logEndOffset);
     if (offset < this.logStartOffset || offset > bound) {
-      throw new StorageError(
-        'offset-out-of-range',
-        `${this.name}: offset ${offset} is not within ${this.logStartOffset} and ${bound}`,
-      );
+      const within = `within ${this.logStartOffset} and ${bound}`;
+      throw new StorageError('offset-out-of-range', `${this.name}: offset ${offset} is not ${within}`);
     }
-    return this.readCached(offset, maxBytes, bound) ?? this.#reads.byOffset.read(offset, maxBytes, bound);
+    const cached = this.readCached(offset, maxBytes, bound, isolation);
+    return cached ?? this.#reads.byOffset.read(offset, maxBytes, bound, isolation);
   }
 
   /** The same, at once, when memory holds it; else undefined (and then `read` says why). */
-  readCached(offset: number, maxBytes: number, upTo: number): RecordRange | undefined {
+  readCached(
+    offset: number,
+    maxBytes: number,
+    upTo: number,
+    isolation: Isolation = 'all',
+  ): RecordRange | undefined {
     const bound = Math.min(upTo, this.logEndOffset);
     if (!this.#state.isOpen || offset < this.logStartOffset || offset > bound) return undefined;
     if (offset === bound) return emptyRange(offset);
-    return this.#reads.byOffset.readCached(offset, maxBytes, bound);
+    return this.#reads.byOffset.readCached(offset, maxBytes, bound, isolation);
   }
 
   /** First record with timestamp ≥ `timestampMs` below `upTo`. @throws StorageError corrupt, io, closed, deleted */
@@ -246,7 +248,7 @@ export class PartitionLog {
   /** Where the newest epoch at or below `leaderEpoch` ends; undefined when the log has newer ones only. */
   endOfEpoch(leaderEpoch: number): EpochEnd | undefined {
     const present = { leaderEpoch: this.leaderEpoch, endOffset: this.logEndOffset };
-    return endOfEpoch(this.#segments, leaderEpoch, present);
+    return endOfEpoch(this.#body.segments, leaderEpoch, present);
   }
 
   /**
@@ -293,7 +295,7 @@ export class PartitionLog {
   /** What a reopening in this process has to know; undefined when the log has not failed. */
   get failure(): LogFailure | undefined {
     if (this.failed === undefined) return undefined;
-    const segments = this.#segments.all;
+    const segments = this.#body.segments.all;
     return {
       isSettled: () => this.#committer.isSettled,
       abandon: () => this.#committer.abandon(),
@@ -309,7 +311,7 @@ export class PartitionLog {
       isWritable: () => this.#state.isWritable,
       stableOffset: () => Math.min(this.#highWatermark, this.flushedOffset, this.firstUnstableOffset),
       isClosed: (segment) => this.#appender.isClosed(segment),
-      newestBaseOffsetOf: (producerId) => this.#appender.producers?.newestBaseOffsetOf(producerId) ?? -1,
+      isNewestOf: (producerId, offset) => this.producers?.isNewestOf(producerId, offset) === true,
       batchesMove: (segmentBases, newestBase) => this.#files.batchesMove(segmentBases, newestBase),
       exclusively: (change) => this.#trimmer.exclusively(change),
     };
@@ -379,11 +381,10 @@ export class PartitionLog {
 
   async #closeFiles(): Promise<void> {
     const { active } = this.#appender;
-    const { background, completion } = this.#body;
+    const { background, completion, segments } = this.#body;
     if (active !== undefined) background.add('indexing', completion.closeSegment(active));
     await completion.settled();
-    const { newest } = this.#segments;
-    await this.#files.close(newest && this.#commits.checkpointOf(newest));
+    await this.#files.close(segments.newest && this.#commits.checkpointOf(segments.newest));
   }
 
   async #release(): Promise<void> {
@@ -394,6 +395,6 @@ export class PartitionLog {
     this.#committer.close();
     this.#appender.producers?.release();
     tail.release();
-    for (const segment of this.#segments) this.#parts.files.drop(segment.path);
+    for (const segment of this.#body.segments) this.#parts.files.drop(segment.path);
   }
 }

@@ -12,7 +12,9 @@ import { REMEMBERED_BATCHES, SEQUENCE_MAX, type SequencedBatch } from './produce
 import type { KnownProducer, ProducerStates } from './producer-states.ts';
 import { type Durability, readWholeFile, writeWholeFile } from './small-file.ts';
 
-const SNAPSHOT_VERSION = 1;
+const SNAPSHOT_VERSION = 2;
+/** Its producers lack what is known of the ends of their transactions. */
+const SNAPSHOT_VERSION_WITHOUT_ENDS = 1;
 
 export interface ProducerSnapshot {
   /** Leader epoch of the opening that wrote it. */
@@ -32,7 +34,8 @@ const CHECKSUM_BYTES = 4;
 const INT64_BYTES = 9;
 /** Of version, epoch, offset and the number of producers. */
 const HEAD_BYTES_MAX = 1 + 3 * INT64_BYTES + 5;
-const PRODUCER_FIELDS = 7;
+const PRODUCER_FIELDS = 9;
+const PRODUCER_FIELDS_WITHOUT_ENDS = 7;
 const BATCH_FIELDS = 4;
 const BATCH_BYTES = 1 + BATCH_FIELDS * INT64_BYTES;
 const PRODUCER_BYTES_MAX = 1 + (PRODUCER_FIELDS - 1) * INT64_BYTES + 1 + REMEMBERED_BATCHES * BATCH_BYTES;
@@ -65,6 +68,8 @@ export function producerImage(
     put(state.lastSequence);
     put(state.covered);
     put(states.transactionStartOf(state.producerId));
+    put(state.coordinatorEpoch);
+    put(state.controlOffset);
     const { batches } = state;
     at = writeArrayPrefix(bytes, view, at, batches.length);
     for (const { baseSequence, recordCount, baseOffset, maxTimestampMs } of batches) {
@@ -141,24 +146,27 @@ class SnapshotReader {
 
 function readSnapshot(reader: SnapshotReader): ProducerSnapshot {
   reader.array(4);
-  reader.number(SNAPSHOT_VERSION, SNAPSHOT_VERSION);
+  const hasEnds = reader.number(SNAPSHOT_VERSION_WITHOUT_ENDS, SNAPSHOT_VERSION) === SNAPSHOT_VERSION;
   const leaderEpoch = reader.number(0, 2 ** 32 - 1);
   const logEndOffset = reader.offset();
   const count = reader.array(reader.bytesLeft);
   const producers: KnownProducer[] = [];
-  for (let index = 0; index < count; index++) producers.push(readProducer(reader));
+  for (let index = 0; index < count; index++) producers.push(readProducer(reader, hasEnds));
   if (reader.bytesLeft !== 0) throw unfit('bytes behind the end');
   return { leaderEpoch, logEndOffset, producers };
 }
 
-function readProducer(reader: SnapshotReader): KnownProducer {
-  reader.array(PRODUCER_FIELDS);
+function readProducer(reader: SnapshotReader, hasEnds: boolean): KnownProducer {
+  const fields = hasEnds ? PRODUCER_FIELDS : PRODUCER_FIELDS_WITHOUT_ENDS;
+  within(reader.array(fields), fields, fields);
   const producerId = reader.offset();
   const epoch = reader.number(0, 2 ** 15 - 1);
   const usedAtMs = reader.number(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
   const lastSequence = reader.number(-1, SEQUENCE_MAX);
   const covered = reader.offset();
   const transactionStart = reader.number(-1, Number.MAX_SAFE_INTEGER);
+  const coordinatorEpoch = hasEnds ? reader.number(-(2 ** 31), 2 ** 31 - 1) : -1;
+  const controlOffset = hasEnds ? reader.number(-1, Number.MAX_SAFE_INTEGER) : -1;
   const batches: SequencedBatch[] = [];
   for (let left = reader.array(REMEMBERED_BATCHES); left > 0; left--) {
     reader.array(BATCH_FIELDS);
@@ -169,7 +177,10 @@ function readProducer(reader: SnapshotReader): KnownProducer {
       maxTimestampMs: reader.number(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
     });
   }
-  return { producerId, epoch, usedAtMs, lastSequence, covered, transactionStart, batches };
+  return {
+    ...{ producerId, epoch, usedAtMs, lastSequence, covered, transactionStart },
+    ...{ coordinatorEpoch, controlOffset, batches },
+  };
 }
 
 function within(value: number, min: number, max: number): number {

@@ -39,6 +39,18 @@ export interface SequencedBatch extends StoredBatch {
   readonly baseSequence: number;
 }
 
+/** What a snapshot remembers of one producer. */
+export interface RememberedProducer {
+  readonly epoch: number;
+  readonly lastSequence: number;
+  readonly covered: number;
+  /** Of the coordinator that ended a transaction of it last, and the offset of the control batch; −1 = none is known. */
+  readonly coordinatorEpoch: number;
+  readonly controlOffset: number;
+  /** The newest last. */
+  readonly batches: readonly SequencedBatch[];
+}
+
 /** What remembers a producer: a log. */
 export interface ProducerOwner {
   /** Only for one without an open transaction. */
@@ -149,12 +161,15 @@ export class ProducerState {
     if (isKnown) this.#lastSequence = SEQUENCE_MAX;
   }
 
-  /** What a snapshot says. `batches` are in order, the newest last. */
-  restore(epoch: number, lastSequence: number, covered: number, batches: readonly SequencedBatch[]): void {
+  /** What a snapshot says. */
+  restore(known: RememberedProducer): void {
+    const { epoch } = known;
     this.#forget(epoch);
-    for (const batch of batches) this.appended(epoch, batch);
-    this.#lastSequence = lastSequence;
-    this.#covered = covered;
+    for (const batch of known.batches) this.appended(epoch, batch);
+    this.#lastSequence = known.lastSequence;
+    this.#covered = known.covered;
+    this.coordinatorEpoch = known.coordinatorEpoch;
+    this.controlOffset = known.controlOffset;
   }
 
   #forget(epoch: number): void {

@@ -6,6 +6,7 @@ import type { ProducerBudget } from './producer-budget.ts';
 import {
   type ProducerOwner,
   ProducerState,
+  type RememberedProducer,
   SEQUENCE_MAX,
   type SequencedBatch,
   type StoredBatch,
@@ -23,16 +24,11 @@ export interface ProducerBatch extends SequencedBatch {
 }
 
 /** A producer as a snapshot has it. */
-export interface KnownProducer {
+export interface KnownProducer extends RememberedProducer {
   readonly producerId: number;
-  readonly epoch: number;
   readonly usedAtMs: number;
-  readonly lastSequence: number;
-  readonly covered: number;
   /** First offset of its open transaction; −1 = it has none. */
   readonly transactionStart: number;
-  /** The newest last. */
-  readonly batches: readonly SequencedBatch[];
 }
 
 /** A transaction that has ended, until its end is seen. */
@@ -86,9 +82,10 @@ export class ProducerStates implements ProducerOwner {
     return first;
   }
 
-  /** Base offset of a producer's newest batch, which compaction keeps; −1 when nothing is known of it. */
-  newestBaseOffsetOf(producerId: number): number {
-    return this.#states.get(producerId)?.newestBaseOffset ?? -1;
+  /** Whether a producer's newest batch, or the end of its last transaction, stands there: compaction keeps them. */
+  isNewestOf(producerId: number, baseOffset: number): boolean {
+    const state = this.#states.get(producerId);
+    return state?.newestBaseOffset === baseOffset || state?.controlOffset === baseOffset;
   }
 
   /**
@@ -166,7 +163,7 @@ export class ProducerStates implements ProducerOwner {
     for (const each of inOrder) {
       if (each.transactionStart < 0 && this.#budget.isExpired(each, nowMs)) continue;
       const state = this.#add(each.producerId, each.usedAtMs);
-      state.restore(each.epoch, each.lastSequence, each.covered, each.batches);
+      state.restore(each);
       if (each.transactionStart >= 0) this.#begin(state, each.transactionStart);
     }
   }

@@ -1,6 +1,8 @@
 // The index entries of one segment in memory: sparse, one per interval of log bytes, at batch starts, in runs of up to
 // 128. A run has the bytes of its row in the database (FORMAT.md, "Index").
+import type { ControlRecord } from './control-record.ts';
 import { readInt64, viewOf, writeInt64 } from './frame.ts';
+import { SegmentTransactions, type TransactionSummary } from './segment-transactions.ts';
 
 /** A place to start: the batch at `position` begins at `offset`; all before it in the segment is older or equal. */
 export interface IndexEntry {
@@ -17,6 +19,8 @@ export interface SegmentTimes {
   readonly maxTimestampMs: number;
   /** Wall clock of the last append. */
   readonly appendedAtMs: number;
+  /** Undefined when no control batch stands in the segment. */
+  readonly transactions?: TransactionSummary | undefined;
 }
 
 /** offset above the run's first u32, position u32, largest timestamp before i64. */
@@ -105,6 +109,8 @@ export class SegmentIndex {
   #entries = 0;
   /** Wall clock of the last append; whoever notes batches says it. */
   appendedAtMs: number;
+  /** Undefined before the first control batch. */
+  transactions: SegmentTransactions | undefined;
 
   /** @param from the entry to go on behind, when the database has entries already */
   constructor(intervalBytes: number, appendedAtMs: number, from?: IndexEntry) {
@@ -122,12 +128,13 @@ export class SegmentIndex {
       firstTimestampMs: this.#firstTimestampMs ?? NO_TIMESTAMP,
       maxTimestampMs: this.#maxTimestampMs,
       appendedAtMs: this.appendedAtMs,
+      transactions: this.transactions?.summary,
     };
   }
 
   /** What the entries noted here take, in memory and in the database. */
   get byteLength(): number {
-    return this.#entries * ENTRY_BYTES;
+    return this.#entries * ENTRY_BYTES + (this.transactions?.byteLength ?? 0);
   }
 
   setFirstTimestamp(firstTimestampMs: number): void {
@@ -142,6 +149,12 @@ export class SegmentIndex {
   /** A batch follows: the next one behind the last noted. */
   note(offset: number, position: number, firstTimestampMs: number, maxTimestampMs: number): void {
     this.#noteAny(offset, position, firstTimestampMs, maxTimestampMs);
+  }
+
+  /** The batch noted last is a control batch. */
+  noteEnd(offset: number, producerId: number, aborts: boolean, control: ControlRecord): void {
+    this.transactions ??= new SegmentTransactions();
+    this.transactions.note(offset, producerId, aborts, control);
   }
 
   #noteAny(

@@ -20,6 +20,8 @@ export class Segment {
    * what came, and starts over from the list.
    */
   gone = false;
+  /** Whether a batch of a transaction, or of its end, was appended to it in this opening. */
+  hasTransactions = false;
   /** Entries in memory; only while it is appended to. */
   index: SegmentIndex | undefined = undefined;
   /** Known at once while appended to; of a closed segment once its index has been looked at. */

@@ -7,6 +7,7 @@
 //
 // Bytes below `filled` do not change, so a reader may keep them for as long as it likes. The memory of an evicted chunk
 // is used again only if every reader that ever got a range of it has released that.
+import type { AbortedTransaction } from './aborted-batches.ts';
 import type { RecordRange } from './batch-cursor.ts';
 import type { BufferPool } from './buffer-pool.ts';
 import { viewOf } from './frame.ts';
@@ -57,6 +58,8 @@ export class ChunkRange implements RecordRange {
   readonly start: number;
   readonly end: number;
   readonly nextOffset: number;
+  aborted: readonly AbortedTransaction[] | undefined = undefined;
+  committedOnly: boolean | undefined = undefined;
   #chunk: Chunk | undefined;
 
   constructor(chunk: Chunk, start: number, end: number, nextOffset: number) {

@@ -21,6 +21,7 @@ import type { HubPartition } from './partition.ts';
 export interface FollowOptions {
   readonly fromOffset?: number;
   readonly maxBytes?: number;
+  readonly visibility?: 'lastStable' | 'highWatermark';
   onRange(range: RecordRange): void | Promise<void>;
   onSkip?(fromOffset: number, toOffset: number): void;
   onError?(refusal: ReadRefusal, message: string): void;
@@ -29,6 +30,7 @@ export interface FollowOptions {
 export class Follower implements Followed {
   readonly #partition: HubPartition;
   readonly #options: FollowOptions;
+  readonly #visibility: 'lastStable' | 'highWatermark';
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #onClosed: (follower: Follower) => void;
@@ -53,7 +55,8 @@ export class Follower implements Followed {
     this.#clock = surroundings.clock;
     this.#log = surroundings.log;
     this.#onClosed = surroundings.onClosed;
-    this.#offset = options.fromOffset ?? partition.lastStableOffset;
+    this.#visibility = options.visibility ?? 'lastStable';
+    this.#offset = options.fromOffset ?? this.#end;
     this.#stopListening = partition.onAdvance(() => this.#wake());
     this.#wake();
   }
@@ -82,7 +85,12 @@ export class Follower implements Followed {
   }
 
   #hasMore(): boolean {
-    return this.#partition.deleted || this.#offset < this.#partition.lastStableOffset;
+    return this.#partition.deleted || this.#offset < this.#end;
+  }
+
+  /** What it hands over ends here. */
+  get #end(): number {
+    return this.#partition[this.#visibility === 'lastStable' ? 'lastStableOffset' : 'highWatermark'];
   }
 
   async #run(): Promise<void> {
@@ -103,7 +111,7 @@ export class Follower implements Followed {
   /** A fault that nobody expected is a refusal too: it must not end the process. */
   async #read(maxBytes: number): Promise<ReadResult> {
     try {
-      return await this.#partition.read({ offset: this.#offset, maxBytes, upTo: 'lastStable' });
+      return await this.#partition.read({ offset: this.#offset, maxBytes, upTo: this.#visibility });
     } catch (error) {
       this.#log.error('follower-read-failed', {
         partition: this.#partition.name,
@@ -118,6 +126,8 @@ export class Follower implements Followed {
     this.#retryDelayMs = FOLLOW_RETRY_DELAY_MIN_MS;
     const fromOffset = this.#offset;
     this.#offset = range.nextOffset;
+    // The range was made for this follower alone.
+    (range as { committedOnly?: boolean }).committedOnly = true;
     try {
       const handled = this.#options.onRange(range);
       if (handled !== undefined) await handled;

@@ -228,6 +228,7 @@ export class HubPartition implements Partition {
     if (log === undefined) return this.#noLog;
     const { offset, maxBytes } = options;
     const end = endOf(log, options.upTo);
+    const isolation = options.upTo === 'lastStable' ? 'committed' : 'all';
     // What is not stable yet is nothing to read, and no fault.
     const bound = options.upTo === 'lastStable' ? log.highWatermark : end;
     if (offset < log.logStartOffset || offset > bound) {
@@ -236,7 +237,9 @@ export class HubPartition implements Partition {
     }
     if (offset >= end) return { bytes: NO_BYTES, start: 0, end: 0, nextOffset: offset };
     try {
-      return log.readCached(offset, maxBytes, end) ?? (await log.read(offset, maxBytes, end));
+      return (
+        log.readCached(offset, maxBytes, end, isolation) ?? (await log.read(offset, maxBytes, end, isolation))
+      );
     } catch (error) {
       if (error instanceof StorageError) return readRefusalOf(error);
       throw error;
@@ -350,7 +353,8 @@ function detach(log: PartitionLog): void {
 }
 
 function lastStableOffsetOf(log: PartitionLog): number {
-  return Math.min(log.highWatermark, log.firstUnstableOffset);
+  // Of a transaction that is open the beginning may be deleted.
+  return Math.max(log.logStartOffset, Math.min(log.highWatermark, log.firstUnstableOffset));
 }
 
 /** What a read may see ends here. */

@@ -122,3 +122,20 @@ export function anySending(
   }
   return next;
 }
+
+/** How the transactions of batches ended, by base offset; of those that have not, or were none, nothing is said. */
+export function outcomesOf(batches: readonly AppendedBatch[]): Map<number, 'commit' | 'abort'> {
+  const outcomes = new Map<number, 'commit' | 'abort'>();
+  const open = new Map<number, number[]>();
+  for (const { baseOffset, producer } of batches) {
+    const { producerId, transactional, control, aborts } = producer;
+    const own = open.get(producerId) ?? [];
+    if (control) {
+      for (const each of own) outcomes.set(each, aborts ? 'abort' : 'commit');
+      open.delete(producerId);
+    } else if (transactional) {
+      open.set(producerId, [...own, baseOffset]);
+    }
+  }
+  return outcomes;
+}

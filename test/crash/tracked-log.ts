@@ -16,6 +16,7 @@ import {
   type AppendedBatch,
   anySending,
   firstUnstableOffset,
+  outcomesOf,
   producersOf,
   REMEMBERED,
 } from './producers-model.ts';
@@ -27,8 +28,8 @@ export function check(condition: boolean, what: () => string): asserts condition
 
 interface AppendedRecord extends TestRecord {
   readonly appendedAtMs: number;
-  /** Of a transaction: it replaces nothing. */
-  readonly transactional?: boolean;
+  /** Base offset of its batch, when that is of a transaction. */
+  readonly transaction?: number;
   readonly control?: boolean;
 }
 
@@ -114,12 +115,14 @@ export class TrackedLog {
     check(sent.baseOffset === model.length, () => `${told()}: appended at ${sent.baseOffset}`);
     this.#noteEpoch();
     this.batches.push({ baseOffset: sent.baseOffset, producer });
-    const { transactional } = producer;
     for (const record of records) {
       const nowMs = this.#now();
       // A control batch is stamped by the log.
       const timestampMs = control ? nowMs : record.timestampMs;
-      model.push({ ...record, timestampMs, appendedAtMs: nowMs, transactional, control });
+      model.push({
+        ...{ ...record, timestampMs, appendedAtMs: nowMs, control },
+        ...(producer.transactional ? { transaction: sent.baseOffset } : {}),
+      });
     }
     await this.#follow([sent], model.length);
   }
@@ -241,13 +244,14 @@ export class TrackedLog {
 
   /** What was read is what was appended; compaction may have taken out what it may. */
   compare(read: readonly ReadRecord[], from: number, upTo: number): void {
+    const outcomes = this.isCompacted ? outcomesOf(this.batches) : new Map();
     let next = 0;
     for (let offset = from; offset < upTo; offset++) {
       const found = read[next];
       const appended = this.records[offset];
       const where = (what: string) => () =>
         `${this.topic} from ${from} to ${upTo}, offset ${offset}: ${what}`;
-      if (found?.offset !== offset && this.#mayBeCompacted(offset)) continue;
+      if (found?.offset !== offset && this.#mayBeCompacted(offset, outcomes)) continue;
       check(found !== undefined && found.offset === offset, where(`missing; ${found?.offset} is next`));
       check(
         appended !== undefined && (appended.control || isSame(found, appended)),
@@ -258,14 +262,18 @@ export class TrackedLog {
     check(next === read.length, () => `${this.topic} from ${from} to ${upTo}: ${read[next]?.offset} as well`);
   }
 
-  #mayBeCompacted(offset: number): boolean {
+  #mayBeCompacted(offset: number, outcomes: ReadonlyMap<number, 'commit' | 'abort'>): boolean {
     const record = this.records[offset];
-    if (!this.isCompacted || record === undefined || record.control === true) return false;
-    const { key, value, appendedAtMs } = record;
-    if (key === null) return true;
-    if (value === null && this.#now() - appendedAtMs >= this.tombstonesKeptMs) return true;
+    if (!this.isCompacted || record === undefined) return false;
+    const { key, value, appendedAtMs, control, transaction } = record;
+    const isOld = this.#now() - appendedAtMs >= this.tombstonesKeptMs;
+    if (control === true) return isOld;
+    if (transaction !== undefined && outcomes.get(transaction) === 'abort') return true;
+    if (key === null || (value === null && isOld)) return true;
     const replaces = (each: AppendedRecord): boolean =>
-      each.transactional !== true && each.control !== true && each.key?.equals(key) === true;
+      each.control !== true &&
+      (each.transaction === undefined || outcomes.get(each.transaction) === 'commit') &&
+      each.key?.equals(key) === true;
     return this.records.slice(offset + 1).some(replaces);
   }
 

@@ -240,6 +240,7 @@ describe('the tables', () => {
       ['transactional', frame.ATTRIBUTE_TRANSACTIONAL],
       ['control', frame.ATTRIBUTE_CONTROL],
       ['append time', frame.ATTRIBUTE_LOG_APPEND_TIME],
+      ['aborts', frame.ATTRIBUTE_ABORTS],
     ]);
   });
 

@@ -44,7 +44,7 @@ it('the example is read, by us and by any MessagePack library', async () => {
     producers: [
       {
         ...{ producerId: 1000, epoch: 3, usedAtMs: 1_764_000_000_006, lastSequence: 44, covered: 3 },
-        ...{ transactionStart: 7, batches: [batch] },
+        ...{ transactionStart: 7, coordinatorEpoch: -1, controlOffset: -1, batches: [batch] },
       },
     ],
   });
@@ -53,8 +53,8 @@ it('the example is read, by us and by any MessagePack library', async () => {
   expect(producerImage(states, 2, 10).bytes.equals(example)).toBe(true);
   const unpacked = new Unpackr({ int64AsType: 'number' }).unpack(example.subarray(4));
   expect(unpacked).toEqual([
-    ...[1, 2, 10],
-    [[1000, 3, 1_764_000_000_006, 44, 3, 7, [[42, 3, 7, 1_764_000_000_005]]]],
+    ...[2, 2, 10],
+    [[1000, 3, 1_764_000_000_006, 44, 3, 7, -1, -1, [[42, 3, 7, 1_764_000_000_005]]]],
   ]);
 });
 

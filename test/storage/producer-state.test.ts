@@ -118,7 +118,8 @@ it('what the log says counts: a batch that does not follow begins anew', () => {
 it('is the same again from what a snapshot keeps', () => {
   const state = producer(SEQUENCE_MAX - 3, [2, 2, 2, 2, 2, 2, 2]);
   const again = new ProducerState(7, 0, owner);
-  again.restore(state.epoch, state.lastSequence, state.covered, state.batches);
+  const { epoch, lastSequence, covered, coordinatorEpoch, controlOffset, batches } = state;
+  again.restore({ epoch, lastSequence, covered, coordinatorEpoch, controlOffset, batches });
   expect(again.batches).toEqual(state.batches);
   for (const sequence of [0, 1, 9, 10, SEQUENCE_MAX - 3, SEQUENCE_MAX - 5]) {
     for (const count of [1, 2]) {

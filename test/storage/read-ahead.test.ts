@@ -1,6 +1,8 @@
 // Sequential readers of files: what is read ahead of them, within which bounds, and what becomes of readers whose
 // segment leaves the log while they wait for its file.
+
 import { describe, expect, it } from 'vitest';
+import type { AbortedTransactions } from '../../storage/aborted-transactions.ts';
 import { BufferPool } from '../../storage/buffer-pool.ts';
 import type { FileSystem, OpenFile } from '../../storage/file-system.ts';
 import { READ_AHEAD_BLOCK_BYTES, READ_AHEAD_BYTES_MAX, READ_AHEADS_MAX } from '../../storage/limits.ts';
@@ -272,13 +274,14 @@ describe('a segment that leaves the log while a reader waits for its file', () =
       segments,
       tail: new PartitionTail(new TailCache(0, pool), () => {}),
       index: new OffsetIndex(new MemoryIndex(), 1),
+      aborted: {} as AbortedTransactions, // nobody asks
       logStartOffset: () => 0,
       onIndexUnfit: () => {},
       onCorrupt: (error) => damage.push(error),
     });
 
     turnstile.isShut = true;
-    const read = reader.read(0, 1 << 20, 3);
+    const read = reader.read(0, 1 << 20, 3, 'all');
     await turnstile.waitFor(1);
     // The old bytes are overwritten and the file has another name: whatever comes of it is not looked at.
     const copy = await fileSystem.open('/data/topics/events/0/copy', 'create');
@@ -294,7 +297,7 @@ describe('a segment that leaves the log while a reader waits for its file', () =
 
     // Renamed while it is opened.
     openFiles.drop(next.path);
-    const again = reader.read(0, 1 << 20, 3);
+    const again = reader.read(0, 1 << 20, 3, 'all');
     await fileSystem.rename('/data/topics/events/0/copy', '/data/topics/events/0/renamed');
     next.path = '/data/topics/events/0/renamed';
     expect(valuesOf(recordsOf(await again))).toEqual(values);
