@@ -65,8 +65,8 @@ const PLAINTEXT = 'PLAINTEXT';
 
 /** Sorted by name. */
 export function brokerConfigs(call: Call): readonly BrokerConfig[] {
-  return [...ofTopics(call), ...ofNode(call), ...ofGroups(call)].sort((left, right) =>
-    left.name < right.name ? -1 : 1,
+  return [...ofTopics(call), ...ofNode(call), ...ofGroups(call), ...ofTransactions(call)].sort(
+    (left, right) => (left.name < right.name ? -1 : 1),
   );
 }
 
@@ -153,6 +153,28 @@ function ofGroups(call: Call): BrokerConfig[] {
     ]),
     int('offsets.retention.minutes', Math.floor(offsets.retentionMs / MINUTE_MS), 10_080, [
       'How long offsets outlive the last member of their group.',
+    ]),
+  ];
+}
+
+function ofTransactions(call: Call): BrokerConfig[] {
+  const { timeoutMaxMs, idExpirationMs, abortCheckMs, expirationCheckMs } = call.kafka.settings.transactions;
+  return [
+    int('transaction.abort.timed.out.transaction.cleanup.interval.ms', abortCheckMs, 10_000, [
+      'How often transactions are looked for that have lasted too long.',
+    ]),
+    int('transaction.max.timeout.ms', timeoutMaxMs, 900_000, [
+      'Longest that a producer may ask its transactions to last.',
+    ]),
+    int('transaction.remove.expired.transaction.cleanup.interval.ms', expirationCheckMs, 3_600_000, [
+      'How often transactional ids are looked for that have done nothing for too long.',
+    ]),
+    int('transaction.state.log.num.partitions', call.kafka.hub.settings.statePartitions, 50, [
+      'Partitions of the topic of transactional ids.',
+    ]),
+    int('transaction.state.log.replication.factor', 1, 3, ['Copies of the topic of transactional ids.']),
+    int('transactional.id.expiration.ms', idExpirationMs, 604_800_000, [
+      'A transactional id that has done nothing for so long is forgotten.',
     ]),
   ];
 }

@@ -76,6 +76,12 @@ export interface KafkaConfig {
   readonly groupInitialRebalanceDelayMs: number;
   /** Committed offsets of a group without members are kept this long. */
   readonly offsetsRetentionMs: number;
+  /** Longest that a producer may ask its transactions to last. */
+  readonly transactionTimeoutMaxMs: number;
+  /** A transactional id that has done nothing for so long is forgotten. */
+  readonly transactionalIdExpirationMs: number;
+  /** How often transactions are looked for that have lasted too long. */
+  readonly transactionAbortCheckMs: number;
 }
 
 export interface MqttConfig {

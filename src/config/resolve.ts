@@ -49,6 +49,9 @@ export function resolveBroker(config: CheckedConfig, workingDirectory: string): 
       groupMaxSessionTimeoutMs: kafka.group_max_session_timeout,
       groupInitialRebalanceDelayMs: kafka.group_initial_rebalance_delay,
       offsetsRetentionMs: kafka.offsets_retention,
+      transactionTimeoutMaxMs: kafka.transaction_max_timeout,
+      transactionalIdExpirationMs: kafka.transactional_id_expiration,
+      transactionAbortCheckMs: kafka.transaction_abort_check_interval,
     },
     mqtt: {
       packetBytesMax: mqtt.max_packet_size,

@@ -328,6 +328,19 @@ export const configSchema = z.strictObject({
         .meta({
           description: 'Committed offsets of a group without members are kept this long.',
         }),
+      transaction_max_timeout: duration(1, 24 * DAY_MS)
+        .prefault('15m')
+        .meta({
+          description: 'Longest that a producer may ask its transactions to last.',
+        }),
+      transactional_id_expiration: duration(60_000, 3650 * DAY_MS)
+        .prefault('7d')
+        .meta({
+          description: 'A transactional id that has done nothing for so long is forgotten.',
+        }),
+      transaction_abort_check_interval: duration(10, DAY_MS).prefault('10s').meta({
+        description: 'How often transactions are looked for that have lasted too long.',
+      }),
     })
     .prefault({}),
 

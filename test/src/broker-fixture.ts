@@ -30,6 +30,9 @@ export function configOf(dataDirectory: string, listeners: readonly ListenerConf
       groupMaxSessionTimeoutMs: 60_000,
       groupInitialRebalanceDelayMs: 0,
       offsetsRetentionMs: 3_600_000,
+      transactionTimeoutMaxMs: 900_000,
+      transactionalIdExpirationMs: 3_600_000,
+      transactionAbortCheckMs: 10_000,
     },
     mqtt: { ...DEFAULT_OPTIONS, packetBytesMax: 64 * 1024 },
   };

@@ -104,7 +104,7 @@ it("Kafka's topic configs are those that the hub honours, and the default file's
 
 it("the front ends' own defaults are those of the default file", () => {
   const { kafka, mqtt } = sound(LISTENER).broker;
-  const { groups, offsets, ...settings } = kafkaSettings({});
+  const { groups, offsets, transactions, ...settings } = kafkaSettings({});
   expect(settings).toMatchObject({
     requestBytesMax: kafka.requestBytesMax,
     fetchMaxWaitMs: kafka.fetchMaxWaitMs,
@@ -116,5 +116,10 @@ it("the front ends' own defaults are those of the default file", () => {
     initialRebalanceDelayMs: kafka.groupInitialRebalanceDelayMs,
   });
   expect(offsets).toMatchObject({ retentionMs: kafka.offsetsRetentionMs });
+  expect(transactions).toMatchObject({
+    timeoutMaxMs: kafka.transactionTimeoutMaxMs,
+    idExpirationMs: kafka.transactionalIdExpirationMs,
+    abortCheckMs: kafka.transactionAbortCheckMs,
+  });
   expect(DEFAULT_OPTIONS).toMatchObject(mqtt);
 });
