@@ -637,6 +637,8 @@ export interface ListenerOptions {
   /** 0 = any free port. */
   readonly port: number;
   readonly connectionsMax: number;
+  /** Connections a second; one above is told to come back later. Absent = any number. */
+  readonly connectRateMax?: number;
 }
 
 export interface ListenerView {

@@ -2,6 +2,7 @@
 import type { Hub, Principal, TopicError } from '../port.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Dispatchers } from './dispatchers.ts';
+import type { HookClient, Hooks } from './hooks.ts';
 import type { Mappings } from './mapping/mappings.ts';
 import type { MqttOptions } from './options.ts';
 import type { Output } from './output.ts';
@@ -11,8 +12,8 @@ import type { RecordReader } from './record-reader.ts';
 import type { RetainedMessages } from './retained/retained-messages.ts';
 import type { OwnRoutes, Route, Routes } from './routes.ts';
 import type { Session } from './session.ts';
-import type { Wills } from './will.ts';
 import type { Sessions } from './sessions/sessions.ts';
+import type { Wills } from './will.ts';
 
 export interface Context {
   readonly hub: Hub;
@@ -20,6 +21,7 @@ export interface Context {
   readonly counters: MqttCounters;
   readonly routes: Routes;
   readonly mappings: Mappings;
+  readonly hooks: Hooks;
   readonly dispatchers: Dispatchers;
   readonly retained: RetainedMessages;
   /** Of sessions that catch up; the dispatchers have their own. */
@@ -35,6 +37,8 @@ export interface Client {
   readonly context: Context;
   readonly listener: string;
   readonly remoteAddress: string;
+  /** The listener takes no more connections at this rate. */
+  readonly isTooSoon: boolean;
   readonly output: Output;
   /** Undefined until CONNECT has been accepted. */
   readonly session: Session | undefined;
@@ -89,8 +93,12 @@ export interface PacketHandler {
   handle(client: ConnectedClient, firstByte: number, bytes: Buffer, start: number, end: number): Handled;
 }
 
-export function principalOf(listener: string, remoteAddress: string): Principal {
+export function principalOf(listener: string, remoteAddress: string, name = 'ANONYMOUS'): Principal {
   // Nothing is verified in this build, so a user name that was given proves nothing. The name is Kafka's: one access rule
   // binds every door.
-  return { name: 'ANONYMOUS', listener, remoteAddress };
+  return { name, listener, remoteAddress };
+}
+
+export function hookClientOf({ session, listener, remoteAddress }: ConnectedClient): HookClient {
+  return { clientId: session.clientId, listener, remoteAddress };
 }

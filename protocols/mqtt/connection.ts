@@ -16,6 +16,7 @@ import type { PublishFlow } from './publish-flow.ts';
 import { REASON } from './reason-codes.ts';
 import type { OwnRoutes, Route } from './routes.ts';
 import type { Session } from './session.ts';
+import { TokenBucket } from './token-bucket.ts';
 
 const HANDLER_BY_TYPE: readonly (PacketHandler | undefined)[] = Array.from({ length: 16 }, (_, type) =>
   HANDLERS.find((handler) => handler.type === type),
@@ -26,6 +27,7 @@ export interface ConnectionOptions {
   readonly stream: Duplex;
   readonly listener: string;
   readonly remoteAddress: string;
+  readonly isTooSoon: boolean;
   readonly context: Context;
   readonly buffers: OutputBuffers;
   readonly flushQueue: FlushQueue;
@@ -38,6 +40,7 @@ export class Connection implements Client {
   readonly context: Context;
   readonly listener: string;
   readonly remoteAddress: string;
+  readonly isTooSoon: boolean;
   readonly output: Output;
   readonly attributes = new Map<Route, (Uint8Array | undefined)[]>();
   readonly ownRoutes: OwnRoutes = new Map();
@@ -60,6 +63,9 @@ export class Connection implements Client {
   /** The client does not read what it is answered: nothing more is taken from it until it does. */
   #awaitingDrain = false;
   #reading = false;
+  readonly #publishRate: TokenBucket | undefined;
+  /** When a PUBLISH may come again that came too soon. */
+  #rateTimer: Timer | undefined;
   #lastReadMs = 0;
   #timer: Timer | undefined;
 
@@ -68,12 +74,19 @@ export class Connection implements Client {
     this.context = context;
     this.listener = options.listener;
     this.remoteAddress = options.remoteAddress;
+    this.isTooSoon = options.isTooSoon;
+    const { publishRateMax } = context.options;
+    this.#publishRate =
+      publishRateMax > 0 ? new TokenBucket(publishRateMax, context.hub.clock.monotonic()) : undefined;
     this.output = new Output(socket, options.buffers, options.flushQueue);
     this.#socket = socket;
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
-    this.#setTimer(context.options.connectTimeoutMs, () => this.#abandon('no CONNECT in time'));
+    this.#setTimer(context.options.connectTimeoutMs, () => {
+      context.counters.connectTimeouts++;
+      this.#abandon('no CONNECT in time');
+    });
     socket.on('data', (piece) => this.#receive(piece));
     socket.on('drain', () => {
       this.session?.drained();
@@ -198,6 +211,17 @@ export class Connection implements Client {
     if (this.#awaitingRoom && unstored.isFull) unstored.whenRoom(this.#proceed);
   }
 
+  /** A client that publishes faster than it may is read more slowly, and told nothing: it has done nothing wrong. */
+  #isTooFast(rate: TokenBucket): boolean {
+    const { clock } = this.context.hub;
+    const delayMs = rate.take(clock.monotonic());
+    if (delayMs === 0) return false;
+    this.context.counters.publishRateWaits++;
+    this.#rateTimer?.cancel();
+    this.#rateTimer = clock.setTimer(delayMs, this.#proceed);
+    return true;
+  }
+
   #proceed = (): void => this.#read();
 
   /** One packet. False when there is none yet, or it has to wait. */
@@ -220,10 +244,15 @@ export class Connection implements Client {
       case FRAME.MALFORMED:
         throw malformed('Remaining Length is not a variable byte integer [MQTT-1.5.5-1]');
       case FRAME.TOO_LARGE:
+        this.context.counters.packetsTooLarge++;
         throw new MqttError('too-large', REASON.PACKET_TOO_LARGE, `A packet of more than ${bytesMax} bytes`);
     }
     // Others go on: a client that only listens is not to blame, and its acknowledgements are what it is sent by.
-    this.#awaitingRoom = firstByte >> 4 === PACKET_TYPE.PUBLISH && this.publishes?.isFull === true;
+    if (firstByte >> 4 === PACKET_TYPE.PUBLISH) {
+      this.#awaitingRoom =
+        this.publishes?.isFull === true ||
+        (this.#publishRate !== undefined && this.#isTooFast(this.#publishRate));
+    }
     if (this.#awaitingRoom) return false;
     const { bodyStart, bodyEnd } = this.#bounds;
     if (!isConnected) {
@@ -371,6 +400,7 @@ export class Connection implements Client {
     this.#timer?.cancel();
     this.output.close();
     this.context.unstored.forget(this.#proceed);
+    this.#rateTimer?.cancel();
     this.#resolveClosed();
   }
 

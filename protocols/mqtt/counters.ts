@@ -22,7 +22,23 @@ export interface MqttCounters {
   /** Records that could not be looked at: a fault of ours or of the disk. */
   droppedFault: number;
   connectionsAccepted: number;
+  /** For whatever reason; those below are among them. */
   connectionsRefused: number;
+  /** No whole CONNECT in time. */
+  connectTimeouts: number;
+  addressLimitRefused: number;
+  connectRateRefused: number;
+  /** Connections ended by a packet above the limit. */
+  packetsTooLarge: number;
+  /** Names and filters that are too long, have too many levels or wildcards. */
+  topicsRefused: number;
+  /** Filters that SUBACK refused, for whatever reason. */
+  subscriptionsRefused: number;
+  userPropertiesRefused: number;
+  /** Times that a client was not read because it publishes faster than it may. */
+  publishRateWaits: number;
+  /** What a policy refused. */
+  hookRefusals: number;
 }
 
 export function newCounters(): MqttCounters {
@@ -39,5 +55,14 @@ export function newCounters(): MqttCounters {
     droppedFault: 0,
     connectionsAccepted: 0,
     connectionsRefused: 0,
+    connectTimeouts: 0,
+    addressLimitRefused: 0,
+    connectRateRefused: 0,
+    packetsTooLarge: 0,
+    topicsRefused: 0,
+    subscriptionsRefused: 0,
+    userPropertiesRefused: 0,
+    publishRateWaits: 0,
+    hookRefusals: 0,
   };
 }

@@ -6,6 +6,8 @@ import type { MqttCounters } from './counters.ts';
 import { newCounters } from './counters.ts';
 import { Matches } from './deliveries.ts';
 import { Dispatchers } from './dispatchers.ts';
+import type { Hooks } from './hooks.ts';
+import { ALLOW_ALL } from './hooks.ts';
 import { Mappings } from './mapping/mappings.ts';
 import type { MqttOptions } from './options.ts';
 import { DEFAULT_OPTIONS } from './options.ts';
@@ -18,9 +20,10 @@ import { Routes } from './routes.ts';
 import type { Session, SessionSubscription } from './session.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { SubscriptionTree } from './subscription-tree.ts';
+import { AddressCounts } from './transports/address-counts.ts';
 import type { Incoming } from './transports/listener.ts';
 import { Listener } from './transports/listener.ts';
-import { absentAuthor, willPacketOf, Wills } from './will.ts';
+import { absentAuthor, Wills, willPacketOf } from './will.ts';
 
 export interface MqttFrontEnd extends FrontEnd {
   /** Live: each number is read when it is looked at. */
@@ -35,8 +38,13 @@ export interface RetainedView {
   readonly heldBytes: number;
 }
 
-export function createMqttFrontEnd(hub: Hub, options: Partial<MqttOptions> = {}): MqttFrontEnd {
-  return new ListeningFrontEnd(hub, { ...DEFAULT_OPTIONS, ...options });
+/** @param hooks a policy; without one everything is allowed. */
+export function createMqttFrontEnd(
+  hub: Hub,
+  options: Partial<MqttOptions> = {},
+  hooks: Hooks = ALLOW_ALL,
+): MqttFrontEnd {
+  return new ListeningFrontEnd(hub, { ...DEFAULT_OPTIONS, ...options }, hooks);
 }
 
 class ListeningFrontEnd implements MqttFrontEnd {
@@ -45,6 +53,8 @@ class ListeningFrontEnd implements MqttFrontEnd {
   readonly counters = newCounters();
   readonly #hub: Hub;
   readonly #options: MqttOptions;
+  readonly #hooks: Hooks;
+  readonly #addresses: AddressCounts;
   #opening: Promise<Context> | undefined;
   #retained: RetainedMessages | undefined;
   readonly #buffers = new OutputBuffers();
@@ -54,9 +64,11 @@ class ListeningFrontEnd implements MqttFrontEnd {
   readonly #connections = new Set<Connection>();
   #wills: Wills | undefined;
 
-  constructor(hub: Hub, options: MqttOptions) {
+  constructor(hub: Hub, options: MqttOptions, hooks: Hooks) {
     this.#hub = hub;
     this.#options = options;
+    this.#hooks = hooks;
+    this.#addresses = new AddressCounts(options.connectionsPerAddressMax);
   }
 
   async listen(options: ListenerOptions): Promise<ListenerView> {
@@ -67,6 +79,7 @@ class ListeningFrontEnd implements MqttFrontEnd {
       clock: this.#hub.clock,
       counters: this.counters,
       options: this.#options,
+      addresses: this.#addresses,
       serve: (incoming) => this.#serve(context, incoming),
     });
     const view = await listener.open();
@@ -125,14 +138,14 @@ class ListeningFrontEnd implements MqttFrontEnd {
     const matches = new Matches<Session>(tree, mappings);
     const topics = new RecordTopics(matches, options.topicLevelsMax, mappings);
     const reader = () => new RecordReader({ cursor: hub.cursor(), clock: hub.clock, topics, counters });
-    const routes = new Routes(hub, options.topicLevelsMax, mappings);
+    const routes = new Routes(hub, options, mappings);
     const retained = await RetainedMessages.open({ hub, counters, topics, limits: options });
     this.#retained = retained;
     const { followBytesMax } = options;
     const dispatchers = new Dispatchers({ hub, tree, reader: reader(), counters, mappings, followBytesMax });
     const clients = new Map<string, Client>();
     const catchUpReader = reader();
-    const wills = new Wills({ hub, routes, retained, counters });
+    const wills = new Wills({ hub, routes, retained, counters, hooks: this.#hooks });
     this.#wills = wills;
     const sessions = await Sessions.open({
       publishWill: (clientId, will) => wills.publish(absentAuthor(clientId), willPacketOf(will)),
@@ -149,6 +162,7 @@ class ListeningFrontEnd implements MqttFrontEnd {
       routes,
       retained,
       mappings,
+      hooks: this.#hooks,
       dispatchers,
       catchUpReader,
       unstored: new UnstoredBytes(options.unstoredBytesTotalMax),

@@ -29,8 +29,21 @@ export interface MqttOptions {
   readonly retainedSizeMax: number;
   /** Memory that the index of retained messages may take, about. */
   readonly retainedIndexBytesMax: number;
-  /** Levels of a topic name or filter; also the bound of wildcards in a filter. */
+  /** Levels of a topic name or filter. */
   readonly topicLevelsMax: number;
+  /** Bytes of a topic name or filter; the protocol ends at 65,535. */
+  readonly topicBytesMax: number;
+  /** `+` and `#` in one filter. */
+  readonly wildcardsMax: number;
+  /** Of one message: how many, and the bytes of their names and values. */
+  readonly userPropertiesMax: number;
+  readonly userPropertyBytesMax: number;
+  /** At once, of one address; 0 = any number. */
+  readonly connectionsPerAddressMax: number;
+  /** Publishes of one client a second, above which it is read more slowly; 0 = any number. */
+  readonly publishRateMax: number;
+  /** Between two updates of `$SYS/broker/…`; 0 = there is no such thing. */
+  readonly sysIntervalMs: number;
   /** The packet before which nothing is known of the client: small, and soon. */
   readonly connectBytesMax: number;
   readonly connectTimeoutMs: number;
@@ -64,6 +77,13 @@ export const DEFAULT_OPTIONS: MqttOptions = {
   retainedSizeMax: 1024 * 1024,
   retainedIndexBytesMax: 1024 * 1024 * 1024,
   topicLevelsMax: 128,
+  topicBytesMax: 65_535,
+  wildcardsMax: 128,
+  userPropertiesMax: 256,
+  userPropertyBytesMax: 64 * 1024,
+  connectionsPerAddressMax: 0,
+  publishRateMax: 0,
+  sysIntervalMs: 10_000,
   connectBytesMax: 64 * 1024,
   connectTimeoutMs: 10_000,
   clientIdBytesMax: 1024,

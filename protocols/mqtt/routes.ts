@@ -4,6 +4,7 @@ import type { Hub, Partition, TopicView } from '../port.ts';
 import { ByteKeyedCache } from './byte-keyed-cache.ts';
 import { MqttError, malformed } from './errors.ts';
 import type { Mapped, Mappings } from './mapping/mappings.ts';
+import type { MqttOptions } from './options.ts';
 import { isMqttUtf8 } from './packets/utf8.ts';
 import { REASON } from './reason-codes.ts';
 import { isReservedTopic } from './record-mapping.ts';
@@ -71,15 +72,17 @@ export class Route {
   }
 }
 
+export type TopicLimits = Pick<MqttOptions, 'topicLevelsMax' | 'topicBytesMax'>;
+
 export class Routes {
   readonly #hub: Hub;
-  readonly #levelsMax: number;
+  readonly #limits: TopicLimits;
   readonly #mappings: Mappings;
   readonly #cache = new ByteKeyedCache<Route>(SLOTS, TOPIC_BYTES_MAX);
 
-  constructor(hub: Hub, levelsMax: number, mappings: Mappings) {
+  constructor(hub: Hub, limits: TopicLimits, mappings: Mappings) {
     this.#hub = hub;
-    this.#levelsMax = levelsMax;
+    this.#limits = limits;
     this.#mappings = mappings;
   }
 
@@ -110,7 +113,8 @@ export class Routes {
     const mapped = this.#mappings.map(topic);
     const isOpen =
       !isReservedTopic(topic) &&
-      levelCount(topic) <= this.#levelsMax &&
+      levelCount(topic) <= this.#limits.topicLevelsMax &&
+      key.length <= this.#limits.topicBytesMax &&
       mapped.kafkaTopic !== undefined &&
       mapped.rule?.rule.direction !== 'out';
     return new Route(this.#hub, key, mapped, isOpen ? 0 : REASON.TOPIC_NAME_INVALID);

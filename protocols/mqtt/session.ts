@@ -43,6 +43,8 @@ export interface SessionOptions {
   readonly outputBytesMax: number;
   /** Topic aliases that the client takes; 0 below version 5. */
   readonly topicAliasMaximum: number;
+  /** See hooks.ts; absent = everything is delivered. */
+  readonly mayForward?: (topic: string) => boolean;
 }
 
 /** A subscription of a session; `starts` says from which offset on, where that is not simply "from now on". */
@@ -69,6 +71,7 @@ export class Session {
   readonly #access: Access;
   readonly #log: Log;
   readonly #output: Output;
+  readonly #mayForward: ((topic: string) => boolean) | undefined;
   readonly #counters: MqttCounters;
   readonly #inflightMax: number;
   readonly #outputBytesMax: number;
@@ -86,6 +89,7 @@ export class Session {
     this.#access = options.access;
     this.#log = options.log;
     this.#output = options.output;
+    this.#mayForward = options.mayForward;
     this.#counters = options.counters;
     this.#inflightMax = options.inflightMax;
     this.packetBytesMax = options.packetBytesMax;
@@ -131,6 +135,11 @@ export class Session {
    */
   deliver(message: MessageView, delivery: Delivery<Session>, origin?: Origin): boolean {
     if (this.#closed) return true;
+    // The topic stands behind its two bytes of length.
+    if (this.#mayForward !== undefined && !this.#mayForward(message.topic.toString('utf8', 2))) {
+      this.#counters.hookRefusals++;
+      return true;
+    }
     const qos = Math.min(message.qos, delivery.qos) as QoS; // one of the two
     if (qos > 0 && this.exchanges.size >= this.#inflightMax) return false;
     if (this.#pendingBytes > this.#outputBytesMax) {

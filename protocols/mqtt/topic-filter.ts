@@ -12,6 +12,16 @@ export function levelCount(topic: string): number {
   return count;
 }
 
+/** Of a filter whose wildcards stand where they may. */
+export function wildcardCount(filter: string): number {
+  let count = 0;
+  for (let at = 0; at < filter.length; at++) {
+    const character = filter.charCodeAt(at);
+    if (character === PLUS || character === HASH) count++;
+  }
+  return count;
+}
+
 /** A topic name without wildcards that is not empty [MQTT-3.3.2-2] [MQTT-4.7.3-1]. */
 export function isTopicName(topic: string): boolean {
   return topic !== '' && !topic.includes('+') && !topic.includes('#');

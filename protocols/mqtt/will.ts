@@ -4,6 +4,7 @@
 import type { Hub, Partition, Principal } from '../port.ts';
 import { principalOf } from './client.ts';
 import type { MqttCounters } from './counters.ts';
+import type { Hooks } from './hooks.ts';
 import type { WillPacket } from './packets/connect.ts';
 import { MessageProperties } from './packets/message-properties.ts';
 import { PLACE } from './packets/properties.ts';
@@ -25,6 +26,7 @@ export interface WillTarget {
   readonly routes: Routes;
   readonly retained: RetainedMessages;
   readonly counters: MqttCounters;
+  readonly hooks: Hooks;
 }
 
 /** A client that is not connected: what it was allowed was asked when it was. */
@@ -74,7 +76,7 @@ export class Wills {
 
 /** @returns why it was not stored, as a reason code; SUCCESS when it was. */
 async function publishWill(
-  { hub, routes, retained }: WillTarget,
+  { hub, routes, retained, hooks }: WillTarget,
   author: WillAuthor,
   will: WillPacket,
 ): Promise<number> {
@@ -83,6 +85,9 @@ async function publishWill(
   const route = found.namesClient ? found.ofClient(new Map(), author.clientId) : found;
   if (isFailure(route.refusal)) return route.refusal;
   if (!hub.access.allows(author.principal, 'write', 'topic', route.kafkaTopic)) return REASON.NOT_AUTHORIZED;
+  const { topic: name, qos, retain } = will;
+  const verdict = hooks.authorizePublish?.({ ...author, ...author.principal }, { topic: name, qos, retain });
+  if (verdict !== undefined) return verdict;
   const partition = await partitionOf(hub, route, author);
   if (typeof partition === 'number') return partition;
   if (will.bytes.length + will.payload.length > route.messageBytesMax) return REFUSAL_REASON['too-large'];
@@ -105,8 +110,7 @@ async function publishWill(
 async function partitionOf(hub: Hub, route: Route, author: WillAuthor): Promise<Partition | number> {
   const existing = route.partition();
   if (existing) return existing;
-  if (!hub.access.allows(author.principal, 'create', 'topic', route.kafkaTopic))
-    return REASON.NOT_AUTHORIZED;
+  if (!hub.access.allows(author.principal, 'create', 'topic', route.kafkaTopic)) return REASON.NOT_AUTHORIZED;
   const made = await hub.topics.ensure(route.kafkaTopic);
   if ('error' in made) return REFUSAL_REASON[made.error];
   return route.partition() ?? REFUSAL_REASON['unknown-topic'];

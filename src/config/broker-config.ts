@@ -32,6 +32,8 @@ export interface ListenerConfig {
   readonly connectionsMax: number;
   /** Absent = clients connect directly. */
   readonly proxyTrusted?: readonly string[];
+  /** Connections a second; 0 = any number. */
+  readonly connectRateMax?: number;
   readonly origins?: readonly string[];
 }
 
@@ -94,6 +96,16 @@ export interface MqttConfig {
   readonly inflightMax: number;
   readonly subscriptionsMax: number;
   readonly topicLevelsMax: number;
+  readonly topicBytesMax: number;
+  readonly wildcardsMax: number;
+  readonly userPropertiesMax: number;
+  readonly userPropertyBytesMax: number;
+  readonly connectBytesMax: number;
+  /** 0 = any number, in these two. */
+  readonly connectionsPerAddressMax: number;
+  readonly publishRateMax: number;
+  /** 0 = no `$SYS/broker/…`. */
+  readonly sysIntervalMs: number;
   /** In the order in which they count, without conflicts. */
   readonly mappings: readonly MappingConfig[];
 }

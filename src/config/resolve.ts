@@ -61,6 +61,14 @@ export function resolveBroker(config: CheckedConfig, workingDirectory: string): 
       inflightMax: mqtt.inflight_max,
       subscriptionsMax: mqtt.subscriptions_max,
       topicLevelsMax: mqtt.topic_levels_max,
+      topicBytesMax: mqtt.topic_length_max,
+      wildcardsMax: mqtt.wildcards_max,
+      userPropertiesMax: mqtt.user_properties_max,
+      userPropertyBytesMax: mqtt.user_properties_size_max,
+      connectBytesMax: mqtt.max_connect_size,
+      connectionsPerAddressMax: mqtt.connections_per_address_max,
+      publishRateMax: mqtt.publish_rate_max,
+      sysIntervalMs: mqtt.sys_interval,
       mappings: config.mapping.map(resolveMapping),
     },
   };
@@ -74,6 +82,7 @@ function resolveListener(listener: CheckedListener): ListenerConfig {
     port: listener.bind.port,
     ...(listener.advertised === undefined ? {} : { advertised: listener.advertised }),
     connectionsMax: listener.limits.connections,
+    connectRateMax: listener.limits.connect_rate,
     ...(listener.proxy_trusted === undefined ? {} : { proxyTrusted: listener.proxy_trusted }),
     ...(listener.origins === undefined ? {} : { origins: listener.origins }),
   };

@@ -116,7 +116,7 @@ function* advertisedRules(path: Path, listener: CheckedListener): Generator<Brok
 
 function* proxyRules(
   path: Path,
-  { protocol, proxy_trusted, origins }: CheckedListener,
+  { protocol, proxy_trusted, origins, limits }: CheckedListener,
 ): Generator<BrokenRule> {
   if (proxy_trusted !== undefined) {
     const at = [...path, 'proxy_trusted'];
@@ -132,6 +132,10 @@ function* proxyRules(
         yield { path: at, message: `"${text}" is no address`, hint: 'such as "10.0.0.0/8" or "::1"' };
     }
     if (proxy_trusted.length === 0) yield { path: at, message: 'lets nobody in', hint: 'leave it out' };
+  }
+  if (limits.connect_rate > 0 && protocol !== 'mqtt' && protocol !== 'mqtt-ws') {
+    const message = `means nothing to ${protocol}`;
+    yield { path: [...path, 'limits', 'connect_rate'], message, hint: 'for MQTT listeners alone' };
   }
   if (origins !== undefined && protocol !== 'mqtt-ws') {
     const message = `means nothing to ${protocol}`;

@@ -193,6 +193,10 @@ export const listenerSchema = z.strictObject({
       connections: z.int().min(1).max(1_000_000).prefault(10_000).meta({
         description: 'Connections at once; one more is closed as soon as it is made.',
       }),
+      connect_rate: z.int().min(0).max(1_000_000).prefault(0).meta({
+        description:
+          'MQTT: connections a second; one above is told to come back later (0x9F). 0: any number.',
+      }),
     })
     .prefault({}),
 });
@@ -370,6 +374,35 @@ export const configSchema = z.strictObject({
       }),
       topic_levels_max: z.int().min(1).max(65_535).prefault(128).meta({
         description: 'Levels of a topic name or filter.',
+      }),
+      topic_length_max: z.int().min(1).max(65_535).prefault(65_535).meta({
+        description: 'Bytes of a topic name or filter.',
+      }),
+      wildcards_max: z.int().min(1).max(65_535).prefault(128).meta({
+        description: 'Wildcards, + and #, in one filter.',
+      }),
+      user_properties_max: z.int().min(0).max(65_535).prefault(256).meta({
+        description: 'User properties of one publish or will.',
+      }),
+      user_properties_size_max: size(0, 256 * MIB)
+        .prefault('64KiB')
+        .meta({
+          description: 'Names and values of the user properties of one publish or will, together.',
+        }),
+      max_connect_size: size(64, 64 * 1024)
+        .prefault('64KiB')
+        .meta({
+          description: 'Largest CONNECT; before it nothing else is read.',
+        }),
+      connections_per_address_max: z.int().min(0).max(1_000_000).prefault(0).meta({
+        description: 'Connections at once from one address; one more is closed. 0: any number.',
+      }),
+      publish_rate_max: z.int().min(0).max(1_000_000).prefault(0).meta({
+        description:
+          'Publishes of one client a second; one that sends more is read more slowly. 0: any number.',
+      }),
+      sys_interval: duration(0, DAY_MS).prefault('10s').meta({
+        description: 'Between two updates of the topics under $SYS/broker/. "0s": there are none.',
       }),
     })
     .prefault({}),

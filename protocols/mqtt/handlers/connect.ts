@@ -39,11 +39,31 @@ export function handleConnect(
     const packet = readConnect(bytes, start, end, progress);
     if (!flagsAreLegal(firstByte)) throw malformed('CONNECT with reserved flags [MQTT-2.1.3-1]');
     checkPacket(client, packet);
-    return accept(client, callbacks, packet)?.catch(refuse);
+    const { hooks } = client.context;
+    if (hooks.preConnect !== undefined || hooks.authenticate !== undefined) {
+      return admit(client, packet)
+        .then((principal) =>
+          client.isAwaitingConnect ? accept(client, callbacks, packet, principal) : undefined,
+        )
+        .catch(refuse);
+    }
+    return accept(client, callbacks, packet, undefined)?.catch(refuse);
   } catch (error) {
     refuse(error);
     return undefined;
   }
+}
+
+/** Asks the policy. @returns the name of the principal, if the policy gives one. */
+async function admit(client: Client, packet: ConnectPacket): Promise<string | undefined> {
+  const { hooks, counters } = client.context;
+  const { listener, remoteAddress } = client;
+  const who = { clientId: packet.clientId, listener, remoteAddress };
+  const refusal = await hooks.preConnect?.(who, packet);
+  const identity = refusal === undefined ? await hooks.authenticate?.(who, packet) : { refusal };
+  if (identity?.refusal === undefined) return identity?.principal;
+  counters.hookRefusals++;
+  throw new MqttError('policy', identity.refusal, 'The client may not connect');
 }
 
 /** What a connection does when its publishes are answered; see publish-flow.ts. */
@@ -72,10 +92,18 @@ const RETURN_CODE_3: ReadonlyMap<number, number> = new Map([
   [REASON.CLIENT_IDENTIFIER_NOT_VALID, CONNACK_3.IDENTIFIER_REJECTED],
   [REASON.SERVER_UNAVAILABLE, CONNACK_3.SERVER_UNAVAILABLE],
   [REASON.QUOTA_EXCEEDED, CONNACK_3.SERVER_UNAVAILABLE],
+  [REASON.SERVER_BUSY, CONNACK_3.SERVER_UNAVAILABLE],
+  [REASON.CONNECTION_RATE_EXCEEDED, CONNACK_3.SERVER_UNAVAILABLE],
+  [REASON.BAD_USER_NAME_OR_PASSWORD, CONNACK_3.BAD_USER_NAME_OR_PASSWORD],
+  [REASON.NOT_AUTHORIZED, CONNACK_3.NOT_AUTHORIZED],
 ]);
 
-function checkPacket({ context }: Client, packet: ConnectPacket): void {
+function checkPacket({ context, isTooSoon }: Client, packet: ConnectPacket): void {
   const { version, clientId, will } = packet;
+  if (isTooSoon) {
+    context.counters.connectRateRefused++;
+    throw new MqttError('connect-rate', REASON.CONNECTION_RATE_EXCEEDED, 'Too many connections a second');
+  }
   // [MQTT-3.1.3-8] of 3.1.1; 3.1 knows no empty identifier.
   if (clientId === '' && (version === 3 || (version === 4 && !packet.clean))) {
     throw badClientId('An empty client identifier');
@@ -89,6 +117,12 @@ function checkPacket({ context }: Client, packet: ConnectPacket): void {
   if (will === undefined) return;
   if (isReservedTopic(will.topic)) {
     throw new MqttError('topic-name', REASON.TOPIC_NAME_INVALID, 'Nobody publishes to the will topic');
+  }
+  const { userPropertiesMax, userPropertyBytesMax } = context.options;
+  const { userPropertyCount, userPropertyBytes } = will.properties;
+  if (userPropertyCount > userPropertiesMax || userPropertyBytes > userPropertyBytesMax) {
+    context.counters.userPropertiesRefused++;
+    throw new MqttError('user-properties', REASON.QUOTA_EXCEEDED, 'The will has too many user properties');
   }
 }
 
@@ -111,6 +145,7 @@ function accept(
   client: Client,
   callbacks: PublishCallbacks,
   packet: ConnectPacket,
+  principal: string | undefined,
 ): undefined | Promise<void> {
   const { context } = client;
   const clientId = packet.clientId === '' ? `auto-${context.hub.random.uuid()}` : packet.clientId;
@@ -119,6 +154,7 @@ function accept(
     callbacks,
     packet,
     clientId,
+    principal,
     expirySeconds: expiryOf(packet, context.options),
   };
   if (connect.expirySeconds === 0 && context.sessions.isUnknown(clientId)) {
@@ -135,6 +171,8 @@ interface Connecting {
   readonly callbacks: PublishCallbacks;
   readonly packet: ConnectPacket;
   readonly clientId: string;
+  /** Undefined = nobody in particular. */
+  readonly principal: string | undefined;
   readonly expirySeconds: number;
 }
 
@@ -173,7 +211,14 @@ function unavailable(message: string): MqttError {
 function storedWillOf({ will }: ConnectPacket): StoredWill | undefined {
   if (will === undefined) return undefined;
   const { topic, payload, qos, retain, bytes } = will;
-  return { topic, payload, qos, retain, properties: bytes, delaySeconds: Math.max(will.properties.willDelaySeconds, 0) };
+  return {
+    topic,
+    payload,
+    qos,
+    retain,
+    properties: bytes,
+    delaySeconds: Math.max(will.properties.willDelaySeconds, 0),
+  };
 }
 
 /** 3.1 has no flag for it. */
@@ -192,9 +237,9 @@ function checkConnack(connect: Connecting): boolean {
 
 /** @param isPresent whether the client has been told by an earlier CONNACK what is in the records [MQTT-3.2.2-3] */
 function welcome(connect: Connecting, records: StoredRecords | undefined, isPresent: boolean): void {
-  const { client, callbacks, packet, clientId } = connect;
+  const { client } = connect;
   client.output.write(encodeAccepted(connect, isPresent));
-  const accepted = newSession(client, callbacks, packet, clientId);
+  const accepted = newSession(connect);
   client.accept(accepted);
   if (records === undefined) return;
   client.context.sessions.attach(accepted.session, records, (refused) =>
@@ -233,18 +278,14 @@ function effectiveKeepAlive(
   return { keepAliveSeconds: maximum, keepAliveMaxSeconds: maximum };
 }
 
-function newSession(
-  client: Client,
-  callbacks: PublishCallbacks,
-  packet: ConnectPacket,
-  clientId: string,
-): Accepted {
-  const { context } = client;
+function newSession({ client, callbacks, packet, clientId, principal }: Connecting): Accepted {
+  const { context, listener, remoteAddress } = client;
+  const who = { clientId, listener, remoteAddress };
   const { hub, options, counters } = context;
   const session = new Session({
     clientId,
     version: packet.version,
-    principal: principalOf(client.listener, client.remoteAddress),
+    principal: principalOf(listener, remoteAddress, principal),
     access: hub.access,
     log: hub.log,
     output: client.output,
@@ -253,6 +294,9 @@ function newSession(
     packetBytesMax: packet.packetBytesMax,
     outputBytesMax: options.outputBytesMax,
     topicAliasMaximum: packet.topicAliasMaximum,
+    ...(context.hooks.authorizeForward && {
+      mayForward: (topic) => context.hooks.authorizeForward?.(who, topic) !== false,
+    }),
   });
   session.lag = new CatchUp(session, {
     hub,

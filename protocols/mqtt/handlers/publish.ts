@@ -4,8 +4,10 @@
 // connection reads no further until the topic is there, so two publishes of one client never change their order.
 import type { Published, Refused } from '../../port.ts';
 import type { ConnectedClient, Handled, PacketHandler } from '../client.ts';
+import { hookClientOf } from '../client.ts';
 import { MqttError } from '../errors.ts';
 import { PACKET_TYPE } from '../framing.ts';
+import type { HookPublish } from '../hooks.ts';
 import { MessageProperties } from '../packets/message-properties.ts';
 import { PLACE } from '../packets/properties.ts';
 import type { PublishBounds } from '../packets/publish.ts';
@@ -34,7 +36,10 @@ export const publishHandler: PacketHandler = {
     if (version === 5) readV5(bytes);
     if (bounds.qos === 2 && isRepeated(client)) return undefined;
     const refusal = route.refusal || (mayWrite(client, route) ? 0 : REASON.NOT_AUTHORIZED);
+    if (route.refusal !== 0) client.context.counters.topicsRefused++;
     if (refusal !== 0) return refuse(client, refusal, `nobody publishes to ${route.key}`);
+    if (version === 5 && properties.userPropertyCount > 0 && hasTooManyProperties(client)) return undefined;
+    if (client.context.hooks.authorizePublish !== undefined && !isAuthorized(client, route)) return undefined;
     const partition = route.partition();
     if (partition === undefined) return awaitTopic(client, route);
     if (end - start > route.messageBytesMax) {
@@ -66,9 +71,41 @@ export const publishHandler: PacketHandler = {
     client.context.counters.publishesReceived++;
     if (bounds.qos === 2) client.session.durable?.receiving(bounds.packetId, partition, record.offset);
     client.publishes.add(stored, bounds.qos, bounds.packetId, payloadLength);
+    if (client.context.hooks.published !== undefined) announce(client, route, stored);
     return undefined;
   },
 };
+
+function hasTooManyProperties(client: ConnectedClient): boolean {
+  const { options, counters } = client.context;
+  const { userPropertyCount, userPropertyBytes } = properties;
+  if (userPropertyCount <= options.userPropertiesMax && userPropertyBytes <= options.userPropertyBytesMax) {
+    return false;
+  }
+  counters.userPropertiesRefused++;
+  refuse(client, REASON.QUOTA_EXCEEDED, 'more user properties than there may be');
+  return true;
+}
+
+function isAuthorized(client: ConnectedClient, route: Route): boolean {
+  const { hooks, counters } = client.context;
+  const verdict = hooks.authorizePublish?.(hookClientOf(client), hookPublishOf(route));
+  if (verdict === undefined) return true;
+  counters.hookRefusals++;
+  refuse(client, verdict, `a policy refuses ${route.key}`);
+  return false;
+}
+
+function announce(client: ConnectedClient, route: Route, stored: Promise<Published | Refused>): void {
+  const publish = hookPublishOf(route);
+  void stored.then((result) => {
+    if (result.refused === undefined) client.context.hooks.published?.(hookClientOf(client), publish);
+  });
+}
+
+function hookPublishOf(route: Route): HookPublish {
+  return { topic: route.key.toString('utf8'), qos: bounds.qos, retain: bounds.retain };
+}
 
 function routeOf({ context, session, ownRoutes }: ConnectedClient, bytes: Buffer): Route {
   const route = context.routes.find(bytes, bounds.topicStart, bounds.topicEnd);

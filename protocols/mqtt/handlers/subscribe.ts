@@ -1,38 +1,90 @@
 // SUBSCRIBE (section 3.8). A subscription starts now: what was committed before this packet was handled is not for it,
 // and nothing that is committed after it is missed.
+import type { Partition } from '../../port.ts';
 import type { ConnectedClient, PacketHandler } from '../client.ts';
+import { hookClientOf } from '../client.ts';
 import type { NewSubscription } from '../dispatchers.ts';
 import { protocolError } from '../errors.ts';
 import { PACKET_TYPE } from '../framing.ts';
+import type { MqttOptions } from '../options.ts';
 import { encodeSuback } from '../packets/cold-packets.ts';
 import type { SubscribePacket, SubscriptionRequest } from '../packets/subscribe.ts';
 import { readSubscribe } from '../packets/subscribe.ts';
 import { isFailure, REASON, SUBACK_FAILURE_3 } from '../reason-codes.ts';
+import type { ReplayStart } from '../replay.ts';
+import { parseReplayStart, replayOffsets, splitReplayFilter } from '../replay.ts';
 import { RetainedDelivery } from '../retained/retained-delivery.ts';
 import type { RetainedRequest } from '../retained/retained-request.ts';
 import type { Session } from '../session.ts';
 import { subscriptionBytesMax } from '../subscription-tree.ts';
-import { checkTopicFilter, isShared, levelCount } from '../topic-filter.ts';
+import { checkTopicFilter, isShared, levelCount, wildcardCount } from '../topic-filter.ts';
 
 export const subscribeHandler: PacketHandler = {
   type: PACKET_TYPE.SUBSCRIBE,
   name: 'SUBSCRIBE',
   handle(client, _firstByte, bytes, start, end) {
     const { session } = client;
-    const packet = readSubscribe(bytes, start, end, session.version);
+    const packet = readReplays(readSubscribe(bytes, start, end, session.version));
     // All of them before the first takes effect: a packet that ends the connection does nothing else.
     for (const request of packet.requests) checkRequest(request);
+    const preparing = prepare(client, packet);
+    if (preparing !== undefined) return preparing;
     const added: Added = { filters: new Set(), bytes: 0 };
     const codes = packet.requests.map((request) => codeOf(client, request, added));
     const subscriptions = granted(client, packet, codes);
     const requests = retainedRequests(client, packet, codes);
     client.context.dispatchers.subscribe(subscriptions);
+    prepared.delete(client);
     if (subscriptions.length > 0) session.durable?.changed();
     session.sendDurably(encodeSuback(session.version, packet.packetId, codes));
     if (requests.length > 0) retainedDeliveryOf(client).add(requests);
     return undefined;
   },
 };
+
+/** A filter, and from where on its history is asked for. */
+interface Request extends SubscriptionRequest {
+  readonly from: string | undefined;
+}
+
+interface Packet extends SubscribePacket {
+  readonly requests: readonly Request[];
+}
+
+function readReplays(packet: SubscribePacket): Packet {
+  const requests = packet.requests.map((request) => {
+    const { filter, from } = splitReplayFilter(request.filter);
+    return { ...request, filter, from: from ?? packet.from };
+  });
+  return { ...packet, requests };
+}
+
+/** What the packet at hand had to wait for, by what was asked; undefined = it could not be had. */
+type Prepared = ReadonlyMap<string, ReadonlyMap<Partition, number> | undefined>;
+const prepared = new WeakMap<ConnectedClient, Prepared>();
+
+/** The offsets of a time are found in the logs: the packet comes again when they are. */
+function prepare(client: ConnectedClient, { requests }: Packet): undefined | Promise<void> {
+  if (prepared.has(client)) return undefined;
+  const { hub } = client.context;
+  const starts = new Map<string, ReplayStart>();
+  for (const { from } of requests) {
+    const start = from === undefined ? undefined : parseReplayStart(from, client.receivedAtMs);
+    if (from !== undefined && start !== undefined) starts.set(from, start);
+  }
+  if (starts.size === 0) return undefined;
+  const searches = [...starts].map(async ([from, start]) => {
+    const offsets = await replayOffsets(hub, start).catch((error: unknown) => {
+      hub.log.error('mqtt-replay-failed', { clientId: client.session.clientId, error });
+      return undefined;
+    });
+    return [from, offsets] as const;
+  });
+  return Promise.all(searches).then((found) => void prepared.set(client, new Map(found)));
+}
+
+/** What section 3.9.3 has for a kind of subscription that is not to be had here. */
+const REPLAY_FORBIDDEN = REASON.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED;
 
 /** Filters of one packet that the client has not had before, and what they take at most. */
 interface Added {
@@ -46,21 +98,40 @@ function checkRequest({ filter, noLocal }: SubscriptionRequest): void {
 }
 
 /** The code that SUBACK gives for one filter [MQTT-3.8.4-5]. */
-function codeOf(client: ConnectedClient, request: SubscriptionRequest, added: Added): number {
-  const refusal = refusalOf(client, request, added);
+function codeOf(client: ConnectedClient, request: Request, added: Added): number {
+  const refusal =
+    replayRefusalOf(client, request) || refusalOf(client, request, added) || policyRefusalOf(client, request);
   if (!isFailure(refusal)) return request.qos;
+  client.context.counters.subscriptionsRefused++;
   return client.session.version === 5 ? refusal : SUBACK_FAILURE_3;
 }
 
+function replayRefusalOf(client: ConnectedClient, { filter, from }: Request): number {
+  if (from === undefined) return REASON.SUCCESS;
+  // A group has one place in the log for all of its members.
+  if (isShared(filter) || !client.context.mappings.allowsReplay(filter)) return REPLAY_FORBIDDEN;
+  const isFound = prepared.get(client)?.get(from) !== undefined;
+  return isFound ? REASON.SUCCESS : REASON.IMPLEMENTATION_SPECIFIC_ERROR;
+}
+
+function policyRefusalOf(client: ConnectedClient, { filter, qos }: SubscriptionRequest): number {
+  const { hooks, counters } = client.context;
+  const verdict = hooks.authorizeSubscribe?.(hookClientOf(client), { filter, qos });
+  if (verdict === undefined) return REASON.SUCCESS;
+  counters.hookRefusals++;
+  return verdict;
+}
+
 function granted(
-  { session }: ConnectedClient,
-  { requests, identifier }: SubscribePacket,
+  client: ConnectedClient,
+  { requests, identifier }: Packet,
   codes: readonly number[],
 ): NewSubscription[] {
   return requests
     .filter((_request, index) => !isFailure(codes[index]!))
-    .map(({ filter, qos, noLocal, retainAsPublished }) => ({
-      subscriber: session,
+    .map(({ filter, from, qos, noLocal, retainAsPublished }) => ({
+      subscriber: client.session,
+      from: from === undefined ? undefined : prepared.get(client)?.get(from),
       filter,
       qos,
       noLocal,
@@ -95,9 +166,12 @@ function refusalOf(
   { filter }: SubscriptionRequest,
   added: Added,
 ): number {
-  const { topicLevelsMax, subscriptionsMax, subscriptionBytesTotalMax } = context.options;
+  const { subscriptionsMax, subscriptionBytesTotalMax } = context.options;
   if (isShared(filter)) return REASON.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED;
-  if (levelCount(filter) > topicLevelsMax) return REASON.TOPIC_FILTER_INVALID;
+  if (isBeyondLimits(filter, context.options)) {
+    context.counters.topicsRefused++;
+    return REASON.TOPIC_FILTER_INVALID;
+  }
   if (session.subscriptions.has(filter) || added.filters.has(filter)) return REASON.SUCCESS;
   if (session.subscriptions.size + added.filters.size >= subscriptionsMax) return REASON.QUOTA_EXCEEDED;
   const bytes = added.bytes + subscriptionBytesMax(filter);
@@ -105,4 +179,12 @@ function refusalOf(
   added.bytes = bytes;
   added.filters.add(filter);
   return REASON.SUCCESS;
+}
+
+function isBeyondLimits(
+  filter: string,
+  { topicLevelsMax, topicBytesMax, wildcardsMax }: MqttOptions,
+): boolean {
+  if (levelCount(filter) > topicLevelsMax || Buffer.byteLength(filter) > topicBytesMax) return true;
+  return wildcardCount(filter) > wildcardsMax;
 }

@@ -16,6 +16,8 @@ export class MessageProperties {
   correlationDataStart = -1;
   correlationDataEnd = -1;
   userPropertyCount = 0;
+  /** Of names and values. */
+  userPropertyBytes = 0;
   /** Name start, name end, value start, value end of each user property, in order. */
   readonly userProperties: number[] = [];
 
@@ -33,6 +35,7 @@ export class MessageProperties {
     this.correlationDataStart = -1;
     this.correlationDataEnd = -1;
     this.userPropertyCount = 0;
+    this.userPropertyBytes = 0;
     this.userProperties.length = 0;
   }
 
@@ -89,6 +92,7 @@ export class MessageProperties {
         break;
       case PROPERTY.USER_PROPERTY:
         this.userPropertyCount++;
+        this.userPropertyBytes += cursor.nameEnd - cursor.nameStart + valueEnd - valueStart;
         this.userProperties.push(cursor.nameStart, cursor.nameEnd, valueStart, valueEnd);
         break;
     }

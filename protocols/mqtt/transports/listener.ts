@@ -7,6 +7,8 @@ import type { WebSocket } from 'ws';
 import type { Clock, ListenerOptions, ListenerView, Log } from '../../port.ts';
 import type { MqttCounters } from '../counters.ts';
 import type { MqttOptions } from '../options.ts';
+import { TokenBucket } from '../token-bucket.ts';
+import type { AddressCounts } from './address-counts.ts';
 import type { AddressList } from './address-list.ts';
 import { addressList, plainAddress } from './address-list.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
@@ -25,6 +27,8 @@ export interface Incoming {
   readonly listener: string;
   /** Where the client is, by the word of a trusted proxy. */
   readonly remoteAddress: string;
+  /** There are more connections a second than there may be: this one is to be told. */
+  readonly isTooSoon: boolean;
 }
 
 /** What a listener needs of the connection that it has brought about. */
@@ -38,6 +42,8 @@ export interface ListenerSurroundings {
   readonly clock: Clock;
   readonly counters: MqttCounters;
   readonly options: MqttOptions;
+  /** Of all listeners. */
+  readonly addresses: AddressCounts;
   /** Undefined when the connection is refused: nobody has looked at the stream then. */
   serve(incoming: Incoming): Served | undefined;
 }
@@ -48,6 +54,7 @@ export class Listener {
   readonly #server: Server;
   readonly #trusted: AddressList | undefined;
   readonly #upgrade: WebSocketUpgrade | undefined;
+  readonly #rate: TokenBucket | undefined;
   /** All that have come and not gone, whatever they have said. */
   readonly #sockets = new Set<Socket>();
   #port = 0;
@@ -57,6 +64,9 @@ export class Listener {
     this.#surroundings = surroundings;
     this.#trusted = options.proxyTrusted?.length ? addressList(options.proxyTrusted) : undefined;
     this.#upgrade = options.protocol === 'mqtt-ws' ? this.#createUpgrade() : undefined;
+    const { connectRateMax = 0 } = options;
+    this.#rate =
+      connectRateMax > 0 ? new TokenBucket(connectRateMax, surroundings.clock.monotonic()) : undefined;
     this.#server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS });
     this.#server.on('connection', (socket) => this.#take(socket));
   }
@@ -138,6 +148,13 @@ export class Listener {
   }
 
   #begin(socket: Socket, remoteAddress: string): void {
+    const { addresses, counters } = this.#surroundings;
+    if (!addresses.add(remoteAddress)) {
+      counters.addressLimitRefused++;
+      this.#refuse(socket, 'mqtt-too-many-of-address', { listener: this.#options.name, remoteAddress });
+      return;
+    }
+    socket.on('close', () => addresses.remove(remoteAddress));
     if (this.#upgrade === undefined) {
       this.#serve(socket, socket, remoteAddress);
       return;
@@ -152,7 +169,9 @@ export class Listener {
   readonly #addresses = new WeakMap<Duplex, string>();
 
   #serve(stream: Duplex, socket: Socket, remoteAddress: string): Served | undefined {
-    const served = this.#surroundings.serve({ stream, listener: this.#options.name, remoteAddress });
+    const isTooSoon = this.#rate !== undefined && this.#rate.take(this.#surroundings.clock.monotonic()) > 0;
+    const listener = this.#options.name;
+    const served = this.#surroundings.serve({ stream, listener, remoteAddress, isTooSoon });
     this.#unserved.delete(socket);
     if (served === undefined) stream.destroy();
     else if (socket.isPaused()) socket.resume();

@@ -3,7 +3,9 @@ import type { IConnackPacket, IConnectPacket } from 'mqtt-packet';
 import { onTestFinished } from 'vitest';
 import type { MqttFrontEnd } from '../../../protocols/mqtt/front-end.ts';
 import { createMqttFrontEnd } from '../../../protocols/mqtt/front-end.ts';
+import type { Hooks } from '../../../protocols/mqtt/hooks.ts';
 import type { MqttOptions } from '../../../protocols/mqtt/options.ts';
+import type { ListenerOptions } from '../../../protocols/port.ts';
 import { FakeHub } from '../../helpers/fake-mqtt-hub.ts';
 import type { RawMqtt } from '../../helpers/raw-mqtt.ts';
 import { rawMqtt } from '../../helpers/raw-mqtt.ts';
@@ -29,10 +31,21 @@ export async function eventually(condition: () => boolean): Promise<void> {
 
 let clientCount = 0;
 
-export async function serve(options: Partial<MqttOptions> = {}, connectionsMax = 1000): Promise<Serving> {
+export async function serve(
+  options: Partial<MqttOptions> = {},
+  connectionsMax = 1000,
+  listener: Partial<ListenerOptions> = {},
+  hooks: Hooks = {},
+): Promise<Serving> {
   const hub = new FakeHub();
-  const frontEnd = createMqttFrontEnd(hub, { closeTimeoutMs: 1000, ...options });
-  const { port } = await frontEnd.listen({ name: 'mqtt', host: '127.0.0.1', port: 0, connectionsMax });
+  const frontEnd = createMqttFrontEnd(hub, { closeTimeoutMs: 1000, ...options }, hooks);
+  const { port } = await frontEnd.listen({
+    name: 'mqtt',
+    host: '127.0.0.1',
+    port: 0,
+    connectionsMax,
+    ...listener,
+  });
   onTestFinished(() => frontEnd.close());
   const raw = (version: 3 | 4 | 5) => rawMqtt(port, version);
   const client = async (version: 3 | 4 | 5, connect: Partial<IConnectPacket> = {}): Promise<Connected> => {

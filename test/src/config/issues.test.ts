@@ -220,7 +220,7 @@ describe('listeners', () => {
       [
         'polylog.toml:1: listener[0].name: is missing',
         'polylog.toml:2: listener[0].nam: unknown key (did you mean name?)',
-        'polylog.toml:3: listener[0].protocol: must be one of kafka, mqtt, http, not "amqp"',
+        'polylog.toml:3: listener[0].protocol: must be one of kafka, mqtt, mqtt-ws, http, not "amqp"',
         'polylog.toml:4: listener[0].bind: must be "host:port", not "9092" (such as "127.0.0.1:9092", "0.0.0.0:9092" or "[::1]:9092"; port 0 takes any free one)',
       ],
     ],
@@ -290,7 +290,7 @@ describe('listeners', () => {
       `${listener('', '0.0.0.0:1')}[[listener]]\nname = "b"\nbind = "x"`,
       [
         'polylog.toml:4: listener.a.bind: 0.0.0.0:1 can be reached from other machines, and there is no authentication yet (bind 127.0.0.1, or let everyone in with anonymous = true)',
-        'polylog.toml:5: listener.b.protocol: is missing (one of kafka, mqtt, http)',
+        'polylog.toml:5: listener.b.protocol: is missing (one of kafka, mqtt, mqtt-ws, http)',
         'polylog.toml:7: listener.b.bind: must be "host:port", not "x" (such as "127.0.0.1:9092", "0.0.0.0:9092" or "[::1]:9092"; port 0 takes any free one)',
       ],
     ],
