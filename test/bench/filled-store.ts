@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type FileSystem, nodeFileSystem, type OpenFile } from '../../storage/file-system.ts';
-import { DEFAULT_LOG_CONFIG, type LogStore, openLogStore, type PartitionLog } from '../../storage/index.ts';
+import { DEFAULT_LOG_CONFIG, type PartitionLog } from '../../storage/index.ts';
 import type { PartitionOptions } from '../../storage/log-store.ts';
 
 export const RECORD_BYTES = 1024;
@@ -40,32 +40,6 @@ export async function benchOptions(): Promise<BenchOptions> {
       if (values.directory === undefined) await rm(directory, { recursive: true, force: true });
     },
   };
-}
-
-export const clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  setTimer: (delayMs: number, callback: () => void) => {
-    const timer = setTimeout(callback, delayMs);
-    timer.unref();
-    return { cancel: () => clearTimeout(timer) };
-  },
-};
-
-let uuids = 0;
-
-export function openBenchStore(
-  directory: string,
-  fileSystem: FileSystem = nodeFileSystem,
-): Promise<LogStore> {
-  return openLogStore({
-    directory: join(directory, 'data'),
-    nodeId: 1,
-    clock,
-    random: { uuid: () => `bench-${uuids++}` },
-    log: { debug: () => {}, info: () => {}, warn: console.warn, error: console.error },
-    fileSystem,
-  });
 }
 
 /** The leader epoch is above all earlier ones of this machine: one directory serves many runs. */

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { LogStore } from '../../storage/index.ts';
-import { benchPartition, judge, openBenchStore } from './filled-store.ts';
+import { openBenchStore } from './bench-store.ts';
+import { benchPartition, judge } from './filled-store.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void; // the flag puts it there

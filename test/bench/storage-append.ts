@@ -5,31 +5,13 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BatchCursor } from '../../storage/batch-cursor.ts';
-import { DEFAULT_LOG_CONFIG, type LogStore, openLogStore, type PartitionLog } from '../../storage/index.ts';
+import { DEFAULT_LOG_CONFIG, type LogStore, type PartitionLog } from '../../storage/index.ts';
+import { openBenchStore } from './bench-store.ts';
 
 const SECONDS = 2;
 const TURNS = 10;
 const directory = await mkdtemp(join(process.argv[2] ?? tmpdir(), 'polylog-bench-'));
-const silent = { debug: () => {}, info: () => {}, warn: console.warn, error: console.error };
-const clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  setTimer: (delayMs: number, callback: () => void) => {
-    const timer = setTimeout(callback, delayMs);
-    timer.unref();
-    return { cancel: () => clearTimeout(timer) };
-  },
-};
-
-let uuids = 0;
-const openStore = (): Promise<LogStore> =>
-  openLogStore({
-    directory: join(directory, 'data'),
-    nodeId: 1,
-    clock,
-    random: { uuid: () => `bench-${uuids++}` },
-    log: silent,
-  });
+const openStore = (): Promise<LogStore> => openBenchStore(directory);
 
 const partitionOf = (partition: number, leaderEpoch = 1) => ({
   topic: 'bench',

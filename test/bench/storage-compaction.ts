@@ -6,8 +6,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { DEFAULT_LOG_CONFIG, type LogStore, openLogStore, type PartitionLog } from '../../storage/index.ts';
-import { clock } from './filled-store.ts';
+import { DEFAULT_LOG_CONFIG, type LogStore, type PartitionLog } from '../../storage/index.ts';
+import { clock, openBenchStore } from './bench-store.ts';
 
 const MIB = 1024 * 1024;
 const RECORD_BYTES = 1024;
@@ -25,13 +25,7 @@ const { values } = parseArgs({
 const logBytes = Number(values.mib) * MIB;
 const rate = Number(values.rate);
 const directory = await mkdtemp(join(values.directory, 'polylog-bench-'));
-let uuids = 0;
-const store = await openLogStore({
-  directory: join(directory, 'data'),
-  nodeId: 1,
-  clock,
-  random: { uuid: () => `00000000-0000-4000-8000-${String(++uuids).padStart(12, '0')}` },
-  log: { debug: () => {}, info: () => {}, warn: console.warn, error: console.error },
+const store = await openBenchStore(directory, {
   checkIntervalMs: 0,
   compactionBytesPerSecond: rate === 0 ? Number.POSITIVE_INFINITY : rate * MIB,
 });

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { openBenchStore } from './bench-store.ts';
 import {
   type BenchOptions,
   benchOptions,
@@ -15,7 +16,6 @@ import {
   fill,
   judge,
   logFilesIn,
-  openBenchStore,
 } from './filled-store.ts';
 
 const GIB = 1024 ** 3;
@@ -27,7 +27,7 @@ async function afterCleanStop({ directory, gib }: BenchOptions): Promise<void> {
   dropFromCache(logFilesIn(directory, 0));
   const counting = new CountingFileSystem();
   const started = performance.now();
-  const store = await openBenchStore(directory, counting.fileSystem);
+  const store = await openBenchStore(directory, { fileSystem: counting.fileSystem });
   const opened = performance.now();
   const log = await store.openPartition(benchPartition(0));
   const ended = performance.now();
@@ -58,7 +58,7 @@ async function afterKill({ directory }: BenchOptions): Promise<void> {
   });
   if (child.signal !== 'SIGKILL') throw new Error(`the child ended with ${child.status}`);
   const counting = new CountingFileSystem();
-  const store = await openBenchStore(directory, counting.fileSystem);
+  const store = await openBenchStore(directory, { fileSystem: counting.fileSystem });
   const started = performance.now();
   const log = await store.openPartition({ ...benchPartition(1), leaderEpoch: 2 ** 31 });
   // What the killed process left in memory goes to the disk first: that is the disk's time.

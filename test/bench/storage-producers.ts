@@ -4,26 +4,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DEFAULT_LOG_CONFIG, openLogStore, type PartitionLog } from '../../storage/index.ts';
+import { DEFAULT_LOG_CONFIG, type PartitionLog } from '../../storage/index.ts';
+import { openBenchStore } from './bench-store.ts';
 
 const ROUNDS = 120;
 const BYTES_PER_ROUND = 512 * 1024;
 const directory = await mkdtemp(join(process.argv[2] ?? tmpdir(), 'polylog-bench-'));
-const clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  setTimer: (delayMs: number, callback: () => void) => {
-    const timer = setTimeout(callback, delayMs);
-    timer.unref();
-    return { cancel: () => clearTimeout(timer) };
-  },
-};
-const log = { debug: () => {}, info: () => {}, warn: console.warn, error: console.error };
-let uuids = 0;
-const store = await openLogStore({
-  ...{ directory: join(directory, 'data'), nodeId: 1, clock, log },
-  random: { uuid: () => `bench-${uuids++}` },
-});
+const store = await openBenchStore(directory);
 const source = Buffer.alloc(100 * 100, 'x');
 
 /** Appends batches for a round. Returns nanoseconds per batch. */

@@ -6,6 +6,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BatchCursor } from '../../storage/batch-cursor.ts';
 import type { LogStore, PartitionLog } from '../../storage/index.ts';
+import { openBenchStore } from './bench-store.ts';
 import {
   benchOptions,
   benchPartition,
@@ -13,7 +14,6 @@ import {
   fill,
   judge,
   logFilesIn,
-  openBenchStore,
   percentile,
   sizeOf,
 } from './filled-store.ts';

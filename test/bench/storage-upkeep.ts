@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
-import { DEFAULT_LOG_CONFIG, openLogStore, type PartitionLog } from '../../storage/index.ts';
+import { DEFAULT_LOG_CONFIG, type PartitionLog } from '../../storage/index.ts';
+import { openBenchStore } from './bench-store.ts';
 
 const { values, positionals } = parseArgs({
   options: { topics: { type: 'string', default: '5000' }, partitions: { type: 'string', default: '4' } },
@@ -17,22 +18,7 @@ const PARTITIONS = Number(values.partitions);
 const OPENING_AT_ONCE = 32;
 
 const directory = await mkdtemp(join(positionals[0] ?? tmpdir(), 'polylog-bench-'));
-let uuids = 0;
-const store = await openLogStore({
-  directory: join(directory, 'data'),
-  nodeId: 1,
-  clock: {
-    now: () => Date.now(),
-    monotonic: () => performance.now(),
-    setTimer: (delayMs, callback) => {
-      const timer = setTimeout(callback, delayMs);
-      return { cancel: () => clearTimeout(timer) };
-    },
-  },
-  random: { uuid: () => `bench-${uuids++}` },
-  log: { debug: () => {}, info: () => {}, warn: console.warn, error: console.error },
-  checkIntervalMs: 0,
-});
+const store = await openBenchStore(directory, { checkIntervalMs: 0 });
 const config = { ...DEFAULT_LOG_CONFIG, retentionMs: 7 * 86_400_000 };
 const source = Buffer.alloc(100, 'x');
 
