@@ -6,6 +6,7 @@
 // than the default is dropped, not refused, in a version that lacks the field.
 
 import { malformed, unrepresentable } from './errors.ts';
+import { lazyArray } from './lazy-array.ts';
 import { type WireReader, ZERO_UUID } from './reader.ts';
 import {
   type Codec,
@@ -192,9 +193,7 @@ export function array<const E extends Element, const O extends FieldOptions<read
           throw malformed(`an array of ${count} elements, ${reader.remaining} bytes remain`);
         }
         reader.charge(count * memory);
-        const values: unknown[] = [];
-        for (let index = 0; index < count; index++) values.push(element.read(reader));
-        return values;
+        return reader.elements(count, memory, element.read) ?? lazyArray(reader, count, element.read);
       },
       write(writer, value) {
         if (value === null) return writeNull(writer, nullable, flexible, 4);
@@ -204,7 +203,7 @@ export function array<const E extends Element, const O extends FieldOptions<read
         for (let index = 0; index < value.length; index++) element.write(writer, value[index]);
       },
       byteLengthMin: flexible ? 1 : 4,
-      memory: 32,
+      memory: 48,
     };
   });
 }
