@@ -223,7 +223,8 @@ export function encodeBatches(
     const fits = byteLength + cursor.batchByteLength <= bytesMax;
     if (!fits && (byteLength > 0 || !options.atLeastOne)) break;
     open.take(cursor, fromOffset);
-    encodeRecords(encoder, cursor, open.isAlone ? 0 : fromOffset);
+    if (cursor.batchIsControl) encodeControl(encoder, cursor);
+    else encodeRecords(encoder, cursor, open.isAlone ? 0 : fromOffset);
     nextOffset = cursor.batchLastOffset + 1;
   }
   open.close();
@@ -298,6 +299,13 @@ class OpenBatch {
       this.#encoder.length - this.#start < MERGED_BYTES_MAX
     );
   }
+}
+
+/** How a transaction ended is stored in the hub's own form. */
+function encodeControl(encoder: BatchEncoder, cursor: RecordCursor): void {
+  const { batchAborts, controlCoordinatorEpoch } = cursor;
+  while (cursor.nextRecord())
+    encoder.controlRecord(cursor.offset, cursor.timestampMs, batchAborts, controlCoordinatorEpoch);
 }
 
 function encodeRecords(encoder: BatchEncoder, cursor: RecordCursor, fromOffset: number): void {

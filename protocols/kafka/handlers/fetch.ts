@@ -1,11 +1,12 @@
 // Fetch (key 1), versions 4–17; since 13 topics are named by id (KIP-516). What is asked for comes from the request or
 // from a session (KIP-227, fetch-sessions.ts); what is read of it, from fetch-reading.ts. Stored records are encoded to
 // uncompressed v2 batches when the answer is written; while a Fetch waits it holds nothing but its request. Errors
-// answer at once (KIP-74 sizes, KIP-320 epochs, KIP-595 diverging epochs, KIP-951 leaders).
+// answer at once (KIP-74 sizes, KIP-320 epochs, KIP-595 diverging epochs, KIP-951 leaders). Who reads what is committed is
+// told which transactions of what it gets were aborted, and leaves them out itself (KIP-98).
 //
-// Left out: replicas, rack-aware reads, aborted transactions (there are none).
+// Left out: replicas, rack-aware reads.
 
-import type { Partition } from '../../port.ts';
+import type { Partition, RecordRange } from '../../port.ts';
 import { allows, type Call, defineApi, Later } from '../api.ts';
 import { encodeEmptyStretch } from '../empty-stretch.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
@@ -29,6 +30,7 @@ const IDS_SINCE_VERSION = 13;
 const LEADERS_SINCE_VERSION = 16;
 
 type PartitionAnswer = FetchResponse['responses'][number]['partitions'][number];
+type AbortedTransaction = NonNullable<PartitionAnswer['abortedTransactions']>[number];
 /** Being put together. */
 interface TopicAnswer {
   readonly topic: string;
@@ -209,19 +211,24 @@ function answerOf(fetch: Fetch, item: FetchItem, encodedBytes: number): Partitio
     highWatermark: partition.highWatermark,
     lastStableOffset: partition.lastStableOffset,
     logStartOffset: partition.logStartOffset,
-    abortedTransactions: fetch.upTo === 'lastStable' ? [] : null,
     ...(diverging === undefined ? {} : { divergingEpoch: diverging }),
-    records: encodeItem(fetch, item, encodedBytes),
+    ...encodeItem(fetch, item, encodedBytes),
   };
 }
 
-function encodeItem(fetch: Fetch, item: FetchItem, encodedBytes: number): Buffer {
+/** What has been read of it is let go. */
+function encodeItem(
+  fetch: Fetch,
+  item: FetchItem,
+  encodedBytes: number,
+): Pick<PartitionAnswer, 'records' | 'abortedTransactions'> {
   const { request, ranges } = item;
   const { encoder, cursor } = fetch.call.kafka;
   const start = encoder.length;
   if (ranges.length === 0 && item.emptyUpTo > request.fetchOffset)
     encodeEmptyStretch(encoder, request.fetchOffset, item.emptyUpTo);
   const bytesMax = Math.min(request.partitionMaxBytes, fetch.bytesMax - encodedBytes);
+  const aborted: AbortedTransaction[] = [];
   for (const range of ranges) {
     const ownBytes = encoder.length - start;
     const options = {
@@ -230,10 +237,25 @@ function encodeItem(fetch: Fetch, item: FetchItem, encodedBytes: number): Buffer
       atLeastOne: encodedBytes + ownBytes === 0,
     };
     const { nextOffset } = encodeBatches(encoder, cursor, range, options);
+    addAborted(aborted, range, nextOffset);
     if (nextOffset < range.nextOffset) break;
   }
   letGo(item);
-  return encoder.slice(start);
+  return {
+    records: encoder.slice(start),
+    abortedTransactions: fetch.upTo === 'lastStable' ? aborted : null,
+  };
+}
+
+/** By first offset. One that an earlier range overlaps too is there already. */
+function addAborted(aborted: AbortedTransaction[], range: RecordRange, toOffset: number): void {
+  if (range.aborted === undefined) return;
+  const known = new Set(aborted.map(({ producerId, firstOffset }) => `${producerId}/${firstOffset}`));
+  for (const { producerId, firstOffset } of range.aborted) {
+    if (firstOffset >= toOffset || known.has(`${producerId}/${firstOffset}`)) continue;
+    aborted.push({ producerId, firstOffset });
+  }
+  aborted.sort((a, b) => a.firstOffset - b.firstOffset);
 }
 
 function refused({ call }: Fetch, { request, partition, errorCode }: FetchItem): PartitionAnswer {

@@ -33,6 +33,16 @@ const ARENA_BYTES_KEPT = 8 * 1024 * 1024;
 /** Below this a loop over bytes is cheaper than the call of copyWithin. */
 const LOOP_COPY_BYTES = 32;
 const VARINT_BYTES_MAX = 5;
+/** Of the key and of the value of a control record. */
+const CONTROL_VERSION = 0;
+const CONTROL_TYPE_ABORT = 0;
+const CONTROL_TYPE_COMMIT = 1;
+/** version i16, type i16. */
+const CONTROL_KEY_BYTES = 2 + 2;
+/** version i16, coordinator epoch i32. */
+const CONTROL_VALUE_BYTES = 2 + 4;
+/** Attributes, timestamp and offset delta of a byte each, key and value with their lengths, number of headers. */
+const CONTROL_RECORD_BYTES = 3 + 1 + CONTROL_KEY_BYTES + 1 + CONTROL_VALUE_BYTES + 1;
 const TWO_TO_32 = 4_294_967_296;
 /** Timestamp of a batch none of whose records has one. */
 const NO_TIMESTAMP = -1;
@@ -147,6 +157,28 @@ export class BatchEncoder {
     at = writeVarint(arena, at, valueLength);
     if (valueBytes > 0) at = move(arena, at, valueStart + this.#shift, valueBytes);
     this.#at = writeVarint(arena, at, headerCount);
+  }
+
+  /** The one record of a control batch, as Kafka's brokers write it (KIP-98). */
+  controlRecord(offset: number, timestampMs: number, aborts: boolean, coordinatorEpoch: number): void {
+    this.#recordCount++;
+    this.#baseTimestampMs = timestampMs;
+    this.#maxTimestampMs = timestampMs;
+    const offsetDelta = offset - this.#baseOffset;
+    const byteLength = CONTROL_RECORD_BYTES - 1 + varintByteLength(offsetDelta);
+    this.#ensure(byteLength + VARINT_BYTES_MAX);
+    const arena = this.#arena;
+    let at = writeVarint(arena, this.#at, byteLength);
+    arena[at++] = 0; // record attributes: none are defined
+    at = writeVarlong(arena, at, 0);
+    at = writeVarint(arena, at, offsetDelta);
+    at = writeVarint(arena, at, CONTROL_KEY_BYTES);
+    putInt16(arena, at, CONTROL_VERSION);
+    putInt16(arena, at + 2, aborts ? CONTROL_TYPE_ABORT : CONTROL_TYPE_COMMIT);
+    at = writeVarint(arena, at + CONTROL_KEY_BYTES, CONTROL_VALUE_BYTES);
+    putInt16(arena, at, CONTROL_VERSION);
+    putInt32(arena, at + 2, coordinatorEpoch);
+    this.#at = writeVarint(arena, at + CONTROL_VALUE_BYTES, 0);
   }
 
   header(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
