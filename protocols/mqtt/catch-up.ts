@@ -60,6 +60,14 @@ export class CatchUp implements Lag {
     this.#offsets.set(source, offset);
   }
 
+  rewind(source: LogSource, offset: number): void {
+    if (this.#closed) return;
+    // It may be reading this very partition, from further on.
+    this.#stopFollowing();
+    this.#offsets.set(source, offset);
+    this.#missedEnds.delete(source);
+  }
+
   beginMissed(source: LogSource, offset: number): void {
     this.#isHeld = true;
     this.#offsets.set(source, offset);
@@ -156,6 +164,8 @@ export class CatchUp implements Lag {
         this.#counters.droppedOffline++;
         return true;
       }
+      // History is sent at its client's pace at QoS 0 too: what is in the log need not be dropped.
+      if (Math.min(reader.message.qos, delivery.qos) === 0 && !this.#session.hasRoom) return false;
       return reader.deliver(this.#session, delivery);
     } catch (error) {
       this.#counters.droppedFault++;

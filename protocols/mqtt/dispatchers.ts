@@ -8,7 +8,10 @@ import { keyOf } from './sessions/received-publishes.ts';
 import type { Place, StoredSubscription } from './sessions/session-records.ts';
 
 /** What a session asks for; see packets/subscribe.ts. */
-export type NewSubscription = Omit<SessionSubscription, 'starts'>;
+export interface NewSubscription extends Omit<SessionSubscription, 'starts'> {
+  /** Where it begins in each partition; undefined = now. See replay.ts. */
+  readonly from?: ReadonlyMap<Partition, number> | undefined;
+}
 
 export class Dispatchers {
   readonly #options: DispatcherOptions;
@@ -34,15 +37,38 @@ export class Dispatchers {
     if (requests.length === 0) return;
     if (!this.#running) this.#start();
     const begun: SessionSubscription[] = [];
-    for (const request of requests) {
+    const replayed: [SessionSubscription, ReadonlyMap<Partition, number>][] = [];
+    for (const { from, ...request } of requests) {
       const { subscriptions } = request.subscriber;
-      const previous = subscriptions.get(request.filter);
+      const previous = from === undefined ? subscriptions.get(request.filter) : undefined;
       const added = { ...request, starts: previous?.starts ?? new Map() };
-      if (!previous) begun.push(added);
+      if (from !== undefined) replayed.push([added, from]);
+      else if (!previous) begun.push(added);
       subscriptions.set(added.filter, added);
       this.#options.tree.set(added);
     }
     for (const dispatcher of this.#dispatchers.values()) dispatcher.begin(begun);
+    for (const [added, from] of replayed) this.#replay(added, from);
+  }
+
+  /** The session goes back for this subscription; its others begin where they are, and repeat nothing. */
+  #replay(added: SessionSubscription, from: ReadonlyMap<Partition, number>): void {
+    const { subscriber: session, starts } = added;
+    for (const dispatcher of this.#dispatchers.values()) {
+      const start = from.get(dispatcher.partition);
+      if (start === undefined || start >= dispatcher.partition.highWatermark) {
+        dispatcher.begin([added]);
+        continue;
+      }
+      const cursor = cursorOf(session, dispatcher);
+      for (const other of session.subscriptions.values()) {
+        const isEarlier = other !== added && (other.starts.get(dispatcher) ?? 0) < cursor;
+        if (isEarlier) other.starts.set(dispatcher, cursor);
+      }
+      starts.set(dispatcher, start);
+      session.lag?.rewind(dispatcher, Math.min(start, cursor));
+    }
+    session.lag?.resume();
   }
 
   /** All of one packet. @returns for each filter whether there was such a subscription. */

@@ -17,6 +17,8 @@ export interface Lag {
   /** Next offset to send of a partition that is behind. */
   offsetOf(source: LogSource): number | undefined;
   begin(source: LogSource, offset: number): void;
+  /** As `begin`, of a session that may be further already: history has been asked for. */
+  rewind(source: LogSource, offset: number): void;
   /** As `begin`, of a session whose client has been away; nothing is sent before {@link start}. */
   beginMissed(source: LogSource, offset: number): void;
   start(): void;

@@ -16,6 +16,7 @@ import type {
   StateTable,
   StateTableOptions,
   Timer,
+  TimestampedOffset,
   TopicChangeKind,
   TopicError,
   Topics,
@@ -193,8 +194,16 @@ export class FakePartition implements Partition {
     throw new Error('this front end publishes');
   }
 
-  offsetForTime(): never {
-    throw new Error('not of this fake');
+  async offsetForTime(timestampMs: number): Promise<TimestampedOffset | undefined> {
+    const cursor = new BatchCursor();
+    cursor.reset(this.rangeFrom(this.logStartOffset, Number.POSITIVE_INFINITY));
+    while (cursor.nextBatch()) {
+      while (cursor.nextRecord()) {
+        if (cursor.timestampMs < timestampMs) continue;
+        return { offset: cursor.offset, timestampMs: cursor.timestampMs, leaderEpoch: 0 };
+      }
+    }
+    return undefined;
   }
 
   offsetOfMaxTimestamp(): never {

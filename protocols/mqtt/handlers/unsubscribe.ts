@@ -4,6 +4,7 @@ import { PACKET_TYPE } from '../framing.ts';
 import { encodeUnsuback } from '../packets/cold-packets.ts';
 import { readUnsubscribe } from '../packets/unsubscribe.ts';
 import { REASON } from '../reason-codes.ts';
+import { splitReplayFilter } from '../replay.ts';
 import { checkTopicFilter } from '../topic-filter.ts';
 
 export const unsubscribeHandler: PacketHandler = {
@@ -11,9 +12,10 @@ export const unsubscribeHandler: PacketHandler = {
   name: 'UNSUBSCRIBE',
   handle({ session, context }, _firstByte, bytes, start, end) {
     const packet = readUnsubscribe(bytes, start, end, session.version);
-    for (const filter of packet.filters) checkTopicFilter(filter);
+    const filters = packet.filters.map((filter) => splitReplayFilter(filter).filter);
+    for (const filter of filters) checkTopicFilter(filter);
     const codes = context.dispatchers
-      .unsubscribe(session, packet.filters)
+      .unsubscribe(session, filters)
       .map((existed) => (existed ? REASON.SUCCESS : REASON.NO_SUBSCRIPTION_EXISTED));
     session.durable?.changed();
     session.sendDurably(encodeUnsuback(session.version, packet.packetId, codes));

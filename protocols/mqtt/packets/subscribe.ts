@@ -2,6 +2,7 @@
 //
 //   packet identifier | properties (v5) | { topic filter | options } …
 import { malformed, protocolError } from '../errors.ts';
+import { FROM_PROPERTY } from '../replay.ts';
 import { PacketReader } from './packet-reader.ts';
 import { PLACE, PROPERTY, PropertyCursor } from './properties.ts';
 import type { QoS, Version } from './publish.ts';
@@ -10,6 +11,8 @@ export interface SubscribePacket {
   readonly packetId: number;
   /** 0 = none was given; the protocol has no 0 (section 3.8.2.1.2). */
   readonly identifier: number;
+  /** From where on history is asked for; undefined = it is not. See replay.ts. */
+  readonly from: string | undefined;
   readonly requests: readonly SubscriptionRequest[];
 }
 
@@ -26,24 +29,38 @@ export function readSubscribe(bytes: Buffer, start: number, end: number, version
   const reader = new PacketReader(bytes, start, end);
   const packetId = reader.twoByteInteger('Packet Identifier');
   if (packetId === 0) throw protocolError('SUBSCRIBE with packet identifier 0 [MQTT-2.2.1-3]');
-  const identifier = version === 5 ? readIdentifier(reader) : 0;
+  const { identifier, from } = version === 5 ? readSubscribeProperties(reader) : NO_PROPERTIES;
   const requests: SubscriptionRequest[] = [];
   while (reader.remaining > 0) requests.push(readRequest(reader, version));
   // [MQTT-3.8.3-2]; Mosquitto and others answer "malformed" too.
   if (requests.length === 0) throw malformed('SUBSCRIBE without a topic filter');
-  return { packetId, identifier, requests };
+  return { packetId, identifier, from, requests };
 }
 
-function readIdentifier(reader: PacketReader): number {
+type SubscribeProperties = Pick<SubscribePacket, 'identifier' | 'from'>;
+const NO_PROPERTIES: SubscribeProperties = { identifier: 0, from: undefined };
+
+function readSubscribeProperties(reader: PacketReader): SubscribeProperties {
   const end = reader.propertiesEnd();
   const cursor = new PropertyCursor();
   let identifier = 0;
+  let from: string | undefined;
   cursor.open(reader.bytes, reader.at, end, PLACE.SUBSCRIBE);
   while (cursor.next()) {
     if (cursor.id === PROPERTY.SUBSCRIPTION_IDENTIFIER) identifier = cursor.number;
+    else if (cursor.id === PROPERTY.USER_PROPERTY) from ??= readFrom(reader.bytes, cursor);
   }
   reader.at = end;
-  return identifier;
+  return { identifier, from };
+}
+
+/** The first counts. */
+function readFrom(
+  bytes: Buffer,
+  { nameStart, nameEnd, valueStart, valueEnd }: PropertyCursor,
+): string | undefined {
+  if (bytes.toString('utf8', nameStart, nameEnd) !== FROM_PROPERTY) return undefined;
+  return bytes.toString('utf8', valueStart, valueEnd);
 }
 
 function readRequest(reader: PacketReader, version: Version): SubscriptionRequest {
