@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { type HubProcess, startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
 import { ChaosClient } from './mqtt-chaos-client.ts';
 
-const CLIENTS = Number(process.env['POLYLOG_CHAOS_CLIENTS'] ?? 12);
-const SECONDS = Number(process.env['POLYLOG_CHAOS_SECONDS'] ?? 4);
+const CLIENTS = Number(process.env['POLYLOG_CHAOS_CLIENTS'] ?? 10);
+const SECONDS = Number(process.env['POLYLOG_CHAOS_SECONDS'] ?? 2);
 /** Messages that are received between one end of the hub and the next. */
 const MESSAGES_PER_LIFE = 60 * CLIENTS;
 

@@ -70,7 +70,9 @@ export class DurableSession {
     this.expirySeconds = options.expirySeconds;
     this.will = options.will;
     this.received = options.received;
-    for (const exchange of options.exchanges) this.#places.set(exchange.packetId, exchange);
+    for (const { packetId, topicId, partition, offset, retain } of options.exchanges) {
+      this.#places.set(packetId, { topicId, partition, offset, retain });
+    }
   }
 
   get clientId(): string {
@@ -213,7 +215,7 @@ export class DurableSession {
     const exchanges: StoredExchange[] = [];
     for (const [packetId, awaited] of live.awaited()) {
       const place = this.#places.get(packetId);
-      if (place !== undefined) exchanges.push({ packetId, awaited, ...place });
+      if (place !== undefined) exchanges.push({ ...place, packetId, awaited });
     }
     return { cursors: live.cursors(), lastPacketId: live.lastPacketId(), exchanges };
   }

@@ -124,6 +124,27 @@ describe('a publish at QoS 2', () => {
 });
 
 describe('a message at QoS 2 on its way to a client', () => {
+  it('that an earlier connection has begun, and a later one got received, is not sent by a third', async () => {
+    const serving = await serve();
+    const client = await serving.client(5, { clientId: 's', ...KEPT });
+    await subscribe(client, '#', 2);
+    await serving.hub.produce('t', { value: 'foreign' });
+    const publisher = await serving.client(5);
+    publisher.send(publishPacket('t', 'x', { qos: 2 }));
+    await message(client);
+    const { messageId } = await message(client);
+    client.socket.destroy();
+    const second = await serving.client(5, { clientId: 's', ...KEPT });
+    await message(second);
+    expect(await message(second)).toMatchObject({ messageId, dup: true });
+    second.send({ cmd: 'pubrec', messageId: messageId! });
+    await second.expect('pubrel');
+    const connect = await crash(serving);
+    const third = await connect('s');
+    expect(await message(third)).toMatchObject({ qos: 1, payload: Buffer.from('foreign') });
+    expect(await third.expect('pubrel')).toMatchObject({ messageId });
+  });
+
   it('goes out when its packet identifier is on disk, and PUBREL when PUBREC is', async () => {
     const serving = await serve();
     const client = await serving.client(5, { clientId: 's', ...KEPT });
