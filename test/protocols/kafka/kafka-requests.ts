@@ -1,5 +1,7 @@
 // The messages of every API under its name, and requests about one partition in a line.
 
+import * as addOffsetsToTxn from '../../../protocols/kafka/messages/add-offsets-to-txn.ts';
+import * as addPartitionsToTxn from '../../../protocols/kafka/messages/add-partitions-to-txn.ts';
 import * as alterConfigs from '../../../protocols/kafka/messages/alter-configs.ts';
 import * as alterPartitionReassignments from '../../../protocols/kafka/messages/alter-partition-reassignments.ts';
 import * as apiVersions from '../../../protocols/kafka/messages/api-versions.ts';
@@ -16,7 +18,9 @@ import * as describeGroups from '../../../protocols/kafka/messages/describe-grou
 import * as describeLogDirs from '../../../protocols/kafka/messages/describe-log-dirs.ts';
 import * as describeProducers from '../../../protocols/kafka/messages/describe-producers.ts';
 import * as describeTopicPartitions from '../../../protocols/kafka/messages/describe-topic-partitions.ts';
+import * as describeTransactions from '../../../protocols/kafka/messages/describe-transactions.ts';
 import * as electLeaders from '../../../protocols/kafka/messages/elect-leaders.ts';
+import * as endTxn from '../../../protocols/kafka/messages/end-txn.ts';
 import * as fetch from '../../../protocols/kafka/messages/fetch.ts';
 import * as findCoordinator from '../../../protocols/kafka/messages/find-coordinator.ts';
 import * as heartbeat from '../../../protocols/kafka/messages/heartbeat.ts';
@@ -28,6 +32,7 @@ import * as listConfigResources from '../../../protocols/kafka/messages/list-con
 import * as listGroups from '../../../protocols/kafka/messages/list-groups.ts';
 import * as listOffsets from '../../../protocols/kafka/messages/list-offsets.ts';
 import * as listPartitionReassignments from '../../../protocols/kafka/messages/list-partition-reassignments.ts';
+import * as listTransactions from '../../../protocols/kafka/messages/list-transactions.ts';
 import * as metadata from '../../../protocols/kafka/messages/metadata.ts';
 import * as offsetCommit from '../../../protocols/kafka/messages/offset-commit.ts';
 import * as offsetDelete from '../../../protocols/kafka/messages/offset-delete.ts';
@@ -35,10 +40,43 @@ import * as offsetFetch from '../../../protocols/kafka/messages/offset-fetch.ts'
 import * as offsetForLeaderEpoch from '../../../protocols/kafka/messages/offset-for-leader-epoch.ts';
 import * as produce from '../../../protocols/kafka/messages/produce.ts';
 import * as syncGroup from '../../../protocols/kafka/messages/sync-group.ts';
+import * as txnOffsetCommit from '../../../protocols/kafka/messages/txn-offset-commit.ts';
+import * as writeTxnMarkers from '../../../protocols/kafka/messages/write-txn-markers.ts';
 import { array, int16, int32, int64, records, string } from '../../../protocols/kafka/wire/fields.ts';
 import { message } from '../../../protocols/kafka/wire/message.ts';
 
 export const api = {
+  addOffsetsToTxn: {
+    key: 25,
+    request: addOffsetsToTxn.AddOffsetsToTxnRequest,
+    response: addOffsetsToTxn.AddOffsetsToTxnResponse,
+  },
+  addPartitionsToTxn: {
+    key: 24,
+    request: addPartitionsToTxn.AddPartitionsToTxnRequest,
+    response: addPartitionsToTxn.AddPartitionsToTxnResponse,
+  },
+  describeTransactions: {
+    key: 65,
+    request: describeTransactions.DescribeTransactionsRequest,
+    response: describeTransactions.DescribeTransactionsResponse,
+  },
+  endTxn: { key: 26, request: endTxn.EndTxnRequest, response: endTxn.EndTxnResponse },
+  listTransactions: {
+    key: 66,
+    request: listTransactions.ListTransactionsRequest,
+    response: listTransactions.ListTransactionsResponse,
+  },
+  txnOffsetCommit: {
+    key: 28,
+    request: txnOffsetCommit.TxnOffsetCommitRequest,
+    response: txnOffsetCommit.TxnOffsetCommitResponse,
+  },
+  writeTxnMarkers: {
+    key: 27,
+    request: writeTxnMarkers.WriteTxnMarkersRequest,
+    response: writeTxnMarkers.WriteTxnMarkersResponse,
+  },
   offsetForLeaderEpoch: {
     key: 23,
     request: offsetForLeaderEpoch.OffsetForLeaderEpochRequest,
