@@ -61,7 +61,7 @@ export class Generators {
     await listening.waitFor(/^ready$/m);
     await this.#runOne(load, to);
     const { code, stdout, stderr } = await listening.finished;
-    if (code !== 0) throw new Error(`${beside.generator} ${beside.args.join(' ')}: ${stderr}`);
+    if (code !== 0) throw failure(beside, stderr);
     return JSON.parse(stdout.toString().replace('ready\n', '')) as LoadResult; // what load/ prints
   }
 
@@ -69,7 +69,7 @@ export class Generators {
     if (generator === 'producer-perf') return producerPerf(args, to);
     if (generator === 'consumer-perf') return consumerPerf(args, to);
     const { code, stdout, stderr } = await this.#start({ generator, args }, to).finished;
-    if (code !== 0) throw new Error(`${generator} ${args.join(' ')}: ${stderr}`);
+    if (code !== 0) throw failure({ generator, args }, stderr);
     return JSON.parse(stdout.toString()) as LoadResult; // what load/ prints
   }
 
@@ -86,6 +86,11 @@ export class Generators {
     ];
     return new Child(join(this.#directory, generator), whole, { timeoutMs: TIMEOUT_MS });
   }
+}
+
+function failure({ generator, args }: Pick<Load, 'generator' | 'args'>, stderr: Buffer): Error {
+  const said = stderr.length > 0 ? stderr.toString().trim() : 'it was not done in time';
+  return new Error(`${generator} ${args.join(' ')}: ${said}`);
 }
 
 const perfTool = async (className: string, args: readonly string[]): Promise<string> => {

@@ -43,11 +43,7 @@ export const kafkaScenarios: readonly Scenario[] = [
     load: produce({ size: 100, batch: 100, connections: 4 }),
     records: 2_000_000,
     metric: 'recordsPerSecond',
-    bars: [
-      faster('kafka', 4),
-      faster('kafka-page-cache', 0.9),
-      { against: 'kafka-page-cache', metric: 'brokerResidentMiB', atMost: 0.25 },
-    ],
+    bars: [faster('kafka', 4), faster('kafka-page-cache', 0.9)],
     baseline: { groupBytes: 20 * (BATCH_BYTES + 100 * RECORD_BYTES), groupRecords: 2000 },
   },
   {
@@ -98,7 +94,8 @@ export const kafkaScenarios: readonly Scenario[] = [
     load: fetch(100, 1),
     records: 100_000,
     metric: 'recordsPerSecond',
-    bars: [],
+    // What all the rows before have left behind is in memory by now.
+    bars: [{ against: 'kafka-page-cache', metric: 'brokerResidentMiB', atMost: 0.25 }],
   },
   {
     name: "Apache's producer-perf, 100 B",

@@ -1,7 +1,6 @@
 // How fast records go through the Kafka front end, without sockets and disk: from a produced v2 batch into a
 // store's write buffer, and from stored bytes to v2 batches. `npx tsx test/bench/kafka-transcode.ts`
 
-import { crc32c } from '@node-rs/crc32';
 import { encodeBatches, validateBatch, writeRecords } from '../../protocols/kafka/record-mapping.ts';
 import { BatchEncoder } from '../../protocols/kafka/records/batch-encoder.ts';
 import { BATCH_HEADER_BYTES } from '../../protocols/kafka/records/record-batch.ts';
@@ -9,6 +8,7 @@ import type { RecordRange } from '../../protocols/port.ts';
 import { BatchCursor } from '../../storage/batch-cursor.ts';
 import { BatchWriter } from '../../storage/batch-writer.ts';
 import { Chunk } from '../../storage/tail-cache.ts';
+import { batchOf } from './kafka-batches.ts';
 
 const CHUNK_BYTES = 4 * 1024 * 1024;
 const RECORDS_PER_ROUND = 200_000;
@@ -86,40 +86,4 @@ function report(title: string, recordsPerCall: number, run: () => void): void {
   process.stdout.write(
     `${title.padEnd(34)} best ${best.toFixed(0).padStart(5)} ns, median ${median.toFixed(0).padStart(5)} ns a record, best ${rate} M/s\n`,
   );
-}
-
-function batchOf(recordCount: number, keyBytes: number, valueBytes: number): Buffer {
-  const parts: Buffer[] = [Buffer.alloc(BATCH_HEADER_BYTES)];
-  for (let index = 0; index < recordCount; index++) {
-    const body = Buffer.concat([
-      Buffer.from([0]),
-      zigzag(index % 50),
-      zigzag(index),
-      keyBytes === 0 ? zigzag(-1) : Buffer.concat([zigzag(keyBytes), Buffer.alloc(keyBytes, 'k')]),
-      zigzag(valueBytes),
-      Buffer.alloc(valueBytes, index),
-      zigzag(0),
-    ]);
-    parts.push(zigzag(body.length), body);
-  }
-  const batch = Buffer.concat(parts);
-  batch.writeInt32BE(batch.length - 12, 8);
-  batch[16] = 2;
-  batch.writeInt32BE(recordCount - 1, 23);
-  batch.writeBigInt64BE(1_764_000_000_000n, 27);
-  batch.writeBigInt64BE(1_764_000_000_050n, 35);
-  batch.writeBigInt64BE(-1n, 43);
-  batch.writeInt16BE(-1, 51);
-  batch.writeInt32BE(-1, 53);
-  batch.writeInt32BE(recordCount, 57);
-  batch.writeUInt32BE(crc32c(batch.subarray(21)), 17);
-  return batch;
-}
-
-function zigzag(value: number): Buffer {
-  const bytes: number[] = [];
-  let rest = ((value << 1) ^ (value >> 31)) >>> 0;
-  for (; rest > 0x7f; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80);
-  bytes.push(rest);
-  return Buffer.from(bytes);
 }

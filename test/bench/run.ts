@@ -93,16 +93,22 @@ async function measureSuite(suite: Suite, generators: Generators, directory: str
         say(`${scenario.name}: not measured: ${missing}\n`);
         continue;
       }
-      const row = await measureScenario({
-        id: `${suite}-${index}`,
-        scenario,
-        targets,
-        generators,
-        directory: folder,
-        rows,
-      });
-      printRow(row);
-      rows.push(row);
+      try {
+        const row = await measureScenario({
+          id: `${suite}-${index}`,
+          scenario,
+          targets,
+          generators,
+          directory: folder,
+          rows,
+        });
+        printRow(row);
+        rows.push(row);
+      } catch (error) {
+        // The other rows are worth having; the hub has to do this one.
+        process.exitCode = 1;
+        say(`${scenario.name}: FAILED: ${error instanceof Error ? error.message : error}\n`);
+      }
     }
     return rows;
   } finally {
@@ -196,7 +202,9 @@ async function measureOnce(
   generators: Generators,
 ): Promise<LoadResult> {
   const records = Math.max(1, Math.round(scenario.records * scale));
-  const put = (load: Load): Promise<LoadResult> => generators.run(load, { target, topic, records });
-  if (scenario.prepare !== undefined) await put(scenario.prepare);
-  return put(scenario.load);
+  const put = (load: Load, count: number): Promise<LoadResult> =>
+    generators.run(load, { target, topic, records: count });
+  // What fills the topic ends by time as well: what there is to read is what it says.
+  const filled = scenario.prepare === undefined ? undefined : await put(scenario.prepare, records);
+  return put(scenario.load, filled?.records ?? records);
 }
