@@ -18,6 +18,7 @@ import { readmeTryIt } from './readme.ts';
 import { restarts } from './restarts.ts';
 import { streamsCases } from './streams.ts';
 import { topicTools } from './topic-tools.ts';
+import { transactionCases } from './transactions.ts';
 
 /** The README first: its topics are as fresh to it as to whoever tries it. */
 const cases: readonly InteropCase[] = [
@@ -33,6 +34,7 @@ const cases: readonly InteropCase[] = [
   ...javaClients,
   ...streamsCases,
   ...connectCases,
+  ...transactionCases,
   ...restarts,
   ...differential,
 ];
