@@ -10,6 +10,7 @@ import type {
   ListenerView,
   Log,
   Random,
+  TransactionDirectory,
 } from '../protocols/port.ts';
 import {
   type FileSystem,
@@ -31,6 +32,7 @@ export interface Broker {
   /** Live: each property is read when it is looked at. */
   readonly storeCounters: Readonly<StoreCounters>;
   readonly groups: GroupDirectory;
+  readonly transactions: TransactionDirectory;
   /** In the order of the configuration, with the ports that were really taken. */
   listeners(): readonly ListenerView[];
   /** Why it does not serve everything, a phrase each; empty when it does. */
@@ -89,6 +91,11 @@ const CLOSE_MS = 500;
 /** … and all of it, the stores' last flush included, this long: below the 5 s that a stop may take. */
 const STOP_MS = 4500;
 
+const NO_TRANSACTIONS: TransactionDirectory = {
+  list: () => [],
+  get: () => undefined,
+  abort: async (id) => ({ error: 'unknown-transaction', message: `no transactional id ${id} is known` }),
+};
 const NO_GROUPS: GroupDirectory = { list: () => [], get: () => undefined, offsets: () => undefined };
 
 /** Throws StorageError, HubError or BrokerError; nothing is left open then. */
@@ -167,6 +174,11 @@ class RunningBroker implements Broker {
 
   get groups(): GroupDirectory {
     return this.#frontEnds.find((frontEnd) => frontEnd.groups !== undefined)?.groups ?? NO_GROUPS;
+  }
+
+  get transactions(): TransactionDirectory {
+    const coordinates = this.#frontEnds.find((frontEnd) => frontEnd.transactions !== undefined);
+    return coordinates?.transactions ?? NO_TRANSACTIONS;
   }
 
   listeners(): readonly ListenerView[] {

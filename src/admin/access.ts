@@ -3,8 +3,8 @@
 import type { Access, Operation, Principal, ResourceKind } from '../../protocols/port.ts';
 import { AdminError } from './errors.ts';
 
-/** `anyone`: health checks, which come before anyone can have been told a password. `viewer`: reads state. */
-export type Role = 'anyone' | 'viewer';
+/** `anyone`: health checks, which come before anyone can have been told a password. `viewer`: reads state; `operator`: changes it. */
+export type Role = 'anyone' | 'viewer' | 'operator';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

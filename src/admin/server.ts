@@ -13,6 +13,7 @@ import { infoRoutes } from './routes/info.ts';
 import { openApiRoute } from './routes/openapi.ts';
 import { topicOffsetRoutes } from './routes/topic-offsets.ts';
 import { topicRoutes } from './routes/topics.ts';
+import { transactionRoutes } from './routes/transactions.ts';
 import type { AdminTarget } from './target.ts';
 
 export interface HttpServerOptions {
@@ -69,6 +70,7 @@ function addRoutes(server: HttpServer, target: AdminTarget, version: string): vo
   topicRoutes(server, target);
   topicOffsetRoutes(server, target);
   groupRoutes(server, target);
+  transactionRoutes(server, target);
   openApiRoute(server, version, (second) => addRoutes(second, target, version));
 }
 
@@ -79,7 +81,16 @@ function guardEveryRequest(server: HttpServer, listener: string, authorize: Auth
     request.principal = anonymous(listener, request.ip);
     reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
     refuseLargeBody(request, reply);
+    refuseWebPages(request);
     authorize(request.principal, request.routeOptions.config.role ?? 'viewer');
+  });
+}
+
+/** A page from anywhere can send a request to this machine, and browsers say that it is one: it may change nothing. */
+function refuseWebPages({ method, headers }: FastifyRequest): void {
+  if (method === 'GET' || method === 'HEAD' || headers.origin === undefined) return;
+  throw new AdminError('forbidden', 'web pages may not change anything', {
+    hint: 'leave out the header Origin',
   });
 }
 

@@ -1,11 +1,12 @@
 // What the admin API shows: the running hub. A broker is one.
-import type { GroupDirectory, Hub, ListenerView } from '../../protocols/port.ts';
+import type { GroupDirectory, Hub, ListenerView, TransactionDirectory } from '../../protocols/port.ts';
 
 export interface AdminTarget {
   readonly hub: Hub;
   /** Milliseconds since the epoch. */
   readonly startedAtMs: number;
   readonly groups: GroupDirectory;
+  readonly transactions: TransactionDirectory;
   /** All of them, the admin API's too. */
   listeners(): readonly ListenerView[];
   /** Why it does not serve everything, a phrase each; empty when it does. */

@@ -5,6 +5,7 @@ import type { ConfigOptions } from './config-option.ts';
 import { addLogCommands } from './log-commands.ts';
 import { packageVersion } from './package-files.ts';
 import { EXIT, type Surroundings } from './surroundings.ts';
+import { addTransactionCommands } from './transactions.ts';
 
 const EXAMPLES = `
 Examples:
@@ -14,9 +15,10 @@ Examples:
   polylog check --config gateway.toml                    find what is wrong, with file and line
   polylog check --print                                  show what is in effect, and why
   polylog log dump data orders:0 --from 1000 | head      look into the files of a log
+  polylog transactions list                              what is open in a running hub
 
 Without --config: polylog.toml in the working directory, else the default that comes with the package.
-Exit codes: 0 done, 1 failed, 2 wrong usage.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a running hub cannot be reached.
 `;
 
 /** Runs one command; gives the exit code. */
@@ -65,6 +67,7 @@ function buildProgram(surroundings: Surroundings, finish: (exitCode: number) => 
     });
 
   addLogCommands(program, surroundings, finish);
+  addTransactionCommands(program, surroundings, finish);
   return program;
 }
 

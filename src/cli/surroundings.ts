@@ -12,4 +12,4 @@ export interface Surroundings {
   readonly workingDirectory: string;
 }
 
-export const EXIT = { done: 0, failed: 1, wrongUsage: 2 } as const;
+export const EXIT = { done: 0, failed: 1, wrongUsage: 2, notReachable: 3 } as const;

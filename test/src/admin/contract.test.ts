@@ -5,6 +5,8 @@ import * as z from 'zod';
 import { type FakeAdmin, fakePartition, fakeTopic, NOW_MS, openFakeAdmin } from './fake-target.ts';
 
 interface Route {
+  /** GET unless told. */
+  readonly method?: 'POST';
   readonly right: readonly string[];
   readonly wrong: readonly (readonly [path: string, status: number, code: string, field?: string])[];
 }
@@ -64,6 +66,27 @@ const ROUTES: Readonly<Record<string, Route>> = {
       [`/api/v1/groups/${'x'.repeat(32_767)}/offsets`, 404, 'not_found', 'group'],
     ],
   },
+  '/api/v1/transactions': {
+    right: ['/api/v1/transactions', '/api/v1/transactions?limit=1', '/api/v1/transactions?search=OPEN'],
+    wrong: PAGED_WRONG('/api/v1/transactions'),
+  },
+  '/api/v1/transactions/{transaction}': {
+    right: ['/api/v1/transactions/open', '/api/v1/transactions/a%2Fb%3Ac%20%C3%BC'],
+    wrong: [
+      ['/api/v1/transactions/none', 404, 'not_found', 'transaction'],
+      ['/api/v1/transactions/hidden', 403, 'forbidden'],
+    ],
+  },
+  '/api/v1/transactions/{transaction}:abort': {
+    method: 'POST',
+    right: ['/api/v1/transactions/open:abort', '/api/v1/transactions/a%2Fb%3Ac%20%C3%BC:abort'],
+    wrong: [
+      ['/api/v1/transactions/none:abort', 404, 'not_found', 'transaction'],
+      ['/api/v1/transactions/hidden:abort', 403, 'forbidden'],
+      ['/api/v1/transactions/closed:abort', 409, 'conflict', 'transaction'],
+      ['/api/v1/transactions/ending:abort', 503, 'not_ready', 'transaction'],
+    ],
+  },
 };
 
 interface Document {
@@ -99,6 +122,19 @@ beforeAll(async () => {
     offsets: {
       g: [{ topic: 'a', partition: 0, committed: 1, leaderEpoch: -1, metadata: '', committedAtMs: NOW_MS }],
     },
+    transactions: (
+      [
+        ['open', 'ongoing'],
+        ['a/b:c ü', 'ongoing'],
+        ['closed', 'empty'],
+        ['ending', 'prepare-commit'],
+        ['hidden', 'ongoing'],
+      ] as const
+    ).map(([transactionalId, state]) => ({
+      ...{ transactionalId, state, producerId: 4, producerEpoch: 1, timeoutMs: 60_000 },
+      ...{ startedAtMs: state === 'empty' ? -1 : NOW_MS, updatedAtMs: NOW_MS },
+      ...{ partitions: [{ topic: 'a', partition: 0 }], groups: ['g'] },
+    })),
     hidden: ['hidden'],
   });
   document = (await admin.get('/api/v1/openapi.json')).body as Document;
@@ -106,9 +142,11 @@ beforeAll(async () => {
 
 afterAll(() => admin.close());
 
+const methodOf = (path: string): 'GET' | 'POST' => ROUTES[path]?.method ?? 'GET';
+
 /** The schema that the document promises for an answer. */
 function promised(path: string, status: number): z.ZodType {
-  const { responses } = document.paths[path]!['get']!;
+  const { responses } = document.paths[path]![methodOf(path).toLowerCase()]!;
   const response = responses[status] ?? responses[`${Math.floor(status / 100)}XX`];
   const schema = response?.content?.['application/json'].schema;
   if (!schema) throw new Error(`the document promises nothing for ${path} ${status}`);
@@ -120,10 +158,11 @@ function holds(path: string, status: number, body: unknown): void {
   expect(promised(path, status).safeParse(body).error).toBeUndefined();
 }
 
-it('the document is OpenAPI 3.1 and has the routes of the table, with GET alone', () => {
+it('the document is OpenAPI 3.1 and has the routes of the table, with their methods', () => {
   expect(document.openapi).toMatch(/^3\.1\./);
   expect(Object.keys(document.paths).sort()).toEqual(Object.keys(ROUTES).sort());
-  for (const operations of Object.values(document.paths)) expect(Object.keys(operations)).toEqual(['get']);
+  for (const [path, operations] of Object.entries(document.paths))
+    expect(Object.keys(operations)).toEqual([methodOf(path).toLowerCase()]);
 });
 
 it('the check itself can fail', () => {
@@ -133,10 +172,10 @@ it('the check itself can fail', () => {
   );
 });
 
-for (const [path, { right, wrong }] of Object.entries(ROUTES)) {
+for (const [path, { right, wrong, method = 'GET' }] of Object.entries(ROUTES)) {
   describe(path, () => {
     it.each(right)('%s', async (url) => {
-      const { status, body, headers } = await admin.get(url);
+      const { status, body, headers } = await admin.get(url, { method });
       expect(status).toBe(200);
       expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
       holds(path, 200, body);
@@ -144,7 +183,7 @@ for (const [path, { right, wrong }] of Object.entries(ROUTES)) {
 
     for (const [url, expected, code, field] of wrong) {
       it(`${url.slice(0, 100)} → ${expected}`, async () => {
-        const { status, body } = await admin.get(url);
+        const { status, body } = await admin.get(url, { method });
         expect(status).toBe(expected);
         holds(path, expected, body);
         expect(body).toMatchObject({ error: field === undefined ? { code } : { code, field } });
@@ -153,22 +192,32 @@ for (const [path, { right, wrong }] of Object.entries(ROUTES)) {
 
     it('refuses other methods, with a body or without', async () => {
       const url = right[0]!;
-      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+      // Without the verb at its end the path of an abort is that of a transaction.
+      const others = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((other) => other !== method);
+      const allowed = method === 'GET' ? 'GET, HEAD' : method;
+      for (const method of others) {
         const init =
           method === 'OPTIONS' ? { method } : { method, body: '<x>', headers: { 'content-type': 'a/b' } };
         const { status, body, headers } = await admin.get(url, init);
         expect([method, status]).toEqual([method, 405]);
-        expect(headers.get('allow')).toBe('GET, HEAD');
+        expect(headers.get('allow')).toBe(allowed);
         holds(path, 405, body);
       }
     });
 
+    if (method !== 'GET') return;
     it('answers HEAD as GET without the body', async () => {
       const { status, body } = await admin.get(right[0]!, { method: 'HEAD' });
       expect([status, body]).toEqual([200, undefined]);
     });
   });
 }
+
+it('web pages may change nothing', async () => {
+  const init = { method: 'POST', headers: { origin: 'http://localhost:9640' } };
+  const { status, body } = await admin.get('/api/v1/transactions/open:abort', init);
+  expect([status, body]).toMatchObject([403, { error: { code: 'forbidden' } }]);
+});
 
 it('anything else is 404, in the same shape', async () => {
   for (const url of [

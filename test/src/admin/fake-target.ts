@@ -8,6 +8,7 @@ import type {
   Partition,
   TimestampedOffset,
   TopicView,
+  TransactionView,
 } from '../../../protocols/port.ts';
 import type { Authorize } from '../../../src/admin/access.ts';
 import { startAdmin } from '../../../src/admin/start-admin.ts';
@@ -68,6 +69,7 @@ export interface FakeHub {
   topics?: TopicView[];
   groups?: GroupView[];
   offsets?: Record<string, GroupOffset[]>;
+  transactions?: TransactionView[];
   failing?: string[];
   /** Names that nobody may see. */
   hidden?: string[];
@@ -94,6 +96,18 @@ export async function openFakeAdmin(fake: FakeHub, authorize?: Authorize): Promi
       list: () => fake.groups ?? [],
       get: (groupId) => fake.groups?.find((group) => group.groupId === groupId),
       offsets: (groupId) => fake.offsets?.[groupId],
+    },
+    transactions: {
+      list: () => fake.transactions ?? [],
+      get: (id) => fake.transactions?.find(({ transactionalId }) => transactionalId === id),
+      abort: async (id) => {
+        const found = fake.transactions?.find(({ transactionalId }) => transactionalId === id);
+        if (found === undefined) return { error: 'unknown-transaction', message: `no ${id}` };
+        if (found.state === 'ongoing') return undefined;
+        return found.state === 'empty'
+          ? { error: 'not-open', message: 'nothing is open' }
+          : { error: 'unavailable', message: 'not now' };
+      },
     },
     listeners: () => listeners,
     ready: () => fake.failing ?? [],

@@ -1,0 +1,105 @@
+// What commands that talk to a running hub have in common: where it is, a request to its admin API, and what became of it.
+import { type Command, Option } from 'commander';
+import { EXIT, type Surroundings } from './surroundings.ts';
+
+export interface AdminOptions {
+  readonly admin?: string;
+  readonly output: 'table' | 'json';
+}
+
+const DEFAULT_URL = 'http://127.0.0.1:9640';
+const ANSWER_MS = 60_000;
+const PAGE_ITEMS = 1_000;
+
+export function addAdminOptions(command: Command): Command {
+  return command
+    .option('--admin <url>', `the hub's admin API (default: POLYLOG_ADMIN, else ${DEFAULT_URL})`)
+    .addOption(
+      new Option('--output <form>', 'for people or for programs').choices(['table', 'json']).default('table'),
+    )
+    .showHelpAfterError(
+      `(polylog ${command.parent?.name() ?? ''} ${command.name()} --help shows what there is)`,
+    )
+    .exitOverride();
+}
+
+/** What ends a command: a message, and the exit code that says what kind of failure it is. */
+export class AdminFailure extends Error {
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number) {
+    super(message);
+    this.name = 'AdminFailure';
+    this.exitCode = exitCode;
+  }
+}
+
+/** Runs a command; its failure is told on stderr. */
+export async function withAdmin(
+  options: AdminOptions,
+  surroundings: Surroundings,
+  run: (admin: AdminClient) => Promise<void>,
+): Promise<number> {
+  try {
+    await run(new AdminClient(options, surroundings));
+    return EXIT.done;
+  } catch (error) {
+    if (!(error instanceof AdminFailure)) throw error;
+    surroundings.err(`${error.message}\n`);
+    return error.exitCode;
+  }
+}
+
+export class AdminClient {
+  readonly #base: URL;
+
+  constructor({ admin }: AdminOptions, { environment }: Pick<Surroundings, 'environment'>) {
+    const told = admin ?? environment['POLYLOG_ADMIN'] ?? DEFAULT_URL;
+    const url = URL.canParse(told) ? new URL(told) : undefined;
+    if (url === undefined || !/^https?:$/.test(url.protocol))
+      throw new AdminFailure(`${told} is no URL such as ${DEFAULT_URL}`, EXIT.wrongUsage);
+    this.#base = url;
+  }
+
+  /** @param path with its parts encoded. @returns the answer's body, as the API's document promises it. */
+  async ask<Body>(method: 'GET' | 'POST', path: string): Promise<Body> {
+    const url = new URL(path, this.#base);
+    const answer = await fetch(url, { method, signal: AbortSignal.timeout(ANSWER_MS) }).catch((error) => {
+      throw new AdminFailure(`${this.#base.origin} cannot be reached: ${reasonOf(error)}`, EXIT.notReachable);
+    });
+    const body: unknown = await answer.json().catch(() => undefined);
+    // The schema that the hub checks its answers against.
+    if (answer.ok && body !== undefined) return body as Body;
+    throw new AdminFailure(problemOf(body) ?? `${url} answered ${answer.status}`, EXIT.failed);
+  }
+
+  /** All items of a list, page by page. */
+  async *items<Item>(path: string): AsyncGenerator<Item> {
+    let cursor = '';
+    do {
+      const page = await this.ask<{ items: Item[]; next: string | null }>(
+        'GET',
+        `${path}?limit=${PAGE_ITEMS}${cursor === '' ? '' : `&cursor=${cursor}`}`,
+      );
+      yield* page.items;
+      cursor = page.next ?? '';
+    } while (cursor !== '');
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // What fetch says is that it failed; why is its cause.
+  return error.cause instanceof Error && error.cause.message !== '' ? error.cause.message : error.message;
+}
+
+interface ErrorAnswer {
+  readonly error?: { readonly message?: unknown; readonly hint?: unknown };
+}
+
+function problemOf(body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null) return undefined;
+  const { error } = body as ErrorAnswer; // an object, of which nothing is taken for granted
+  if (typeof error?.message !== 'string') return undefined;
+  return typeof error.hint === 'string' ? `${error.message} (${error.hint})` : error.message;
+}
