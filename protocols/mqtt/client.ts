@@ -78,6 +78,8 @@ export interface ConnectedClient extends Client {
   /** Source attributes that this client's publishes to a topic have, by QoS and retain; see handlers/publish.ts. */
   readonly attributes: Map<Route, (Uint8Array | undefined)[]>;
   readonly ownRoutes: OwnRoutes;
+  /** Topic aliases that the client has given. */
+  readonly aliases: Map<number, Route>;
 }
 
 export type Handled = undefined | Promise<unknown>;

@@ -44,6 +44,7 @@ export class Connection implements Client {
   readonly output: Output;
   readonly attributes = new Map<Route, (Uint8Array | undefined)[]>();
   readonly ownRoutes: OwnRoutes = new Map();
+  readonly aliases = new Map<number, Route>();
   /** Resolves when the socket is gone and the session's end has been seen to. */
   readonly closed: Promise<void>;
   receivedAtMs = 0;

@@ -20,6 +20,8 @@ export interface MqttOptions {
   /** Messages that wait for a client at most, and for how long: the oldest are skipped; 0 = no limit. */
   readonly queueCountMax: number;
   readonly queueAgeMaxMs: number;
+  /** Topic aliases that a client may give (section 3.2.2.3.8). */
+  readonly topicAliasMaximum: number;
   readonly subscriptionsMax: number;
   /** Memory that the subscriptions of all clients together may take, about. */
   readonly subscriptionBytesTotalMax: number;
@@ -71,6 +73,7 @@ export const DEFAULT_OPTIONS: MqttOptions = {
   sessionsMax: 0,
   queueCountMax: 0,
   queueAgeMaxMs: 0,
+  topicAliasMaximum: 32,
   subscriptionsMax: 10_000,
   subscriptionBytesTotalMax: 512 * 1024 * 1024,
   retainedCountMax: 1_000_000,

@@ -101,7 +101,7 @@ export class Routes {
   #make(key: Buffer): Route {
     if (!isMqttUtf8(key, 0, key.length, 'refused')) throw malformed('The topic name is not a string of MQTT');
     const topic = key.toString('utf8');
-    // Without topic aliases an empty name stands for nothing (section 3.3.2.3.4).
+    // Without a topic alias an empty name stands for nothing (section 3.3.2.3.4).
     if (topic === '') throw new MqttError('topic-name', REASON.PROTOCOL_ERROR, 'An empty topic name');
     if (!isTopicName(topic)) {
       throw new MqttError(

@@ -247,7 +247,6 @@ function welcome(connect: Connecting, records: StoredRecords | undefined, isPres
   );
 }
 
-/** Topic Alias Maximum is left out: absent means 0 (section 3.2.2.3.8), and a small client gets a small CONNACK. */
 function capabilities(
   context: Context,
   packet: ConnectPacket,
@@ -258,6 +257,7 @@ function capabilities(
   const { keepAliveMaxSeconds } = effectiveKeepAlive(context, packet);
   return {
     receiveMaximum: options.receiveMaximum,
+    ...(options.topicAliasMaximum > 0 ? { topicAliasMaximum: options.topicAliasMaximum } : {}),
     retainAvailable: true,
     maximumPacketSize: options.packetBytesMax,
     sharedSubscriptionAvailable: false,

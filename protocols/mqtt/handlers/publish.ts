@@ -5,7 +5,7 @@
 import type { Published, Refused } from '../../port.ts';
 import type { ConnectedClient, Handled, PacketHandler } from '../client.ts';
 import { hookClientOf } from '../client.ts';
-import { MqttError } from '../errors.ts';
+import { MqttError, protocolError } from '../errors.ts';
 import { PACKET_TYPE } from '../framing.ts';
 import type { HookPublish } from '../hooks.ts';
 import { MessageProperties } from '../packets/message-properties.ts';
@@ -32,8 +32,9 @@ export const publishHandler: PacketHandler = {
   handle(client, firstByte, bytes, start, end) {
     const { version } = client.session;
     readPublish(bounds, firstByte, bytes, start, end, version);
-    const route = routeOf(client, bytes);
-    if (version === 5) readV5(bytes);
+    if (version === 5) properties.read(bytes, bounds.propertiesStart, bounds.propertiesEnd, PLACE.PUBLISH);
+    const route =
+      version === 5 && properties.topicAlias >= 0 ? aliased(client, bytes) : routeOf(client, bytes);
     if (bounds.qos === 2 && isRepeated(client)) return undefined;
     const refusal = route.refusal || (mayWrite(client, route) ? 0 : REASON.NOT_AUTHORIZED);
     if (route.refusal !== 0) client.context.counters.topicsRefused++;
@@ -112,13 +113,21 @@ function routeOf({ context, session, ownRoutes }: ConnectedClient, bytes: Buffer
   return route.namesClient ? route.ofClient(ownRoutes, session.clientId) : route;
 }
 
-/** What only MQTT 5 has, or has an answer for. */
-function readV5(bytes: Buffer): void {
-  properties.read(bytes, bounds.propertiesStart, bounds.propertiesEnd, PLACE.PUBLISH);
-  // CONNACK has said that the Topic Alias Maximum is 0 [MQTT-3.3.2-9].
-  if (properties.topicAlias >= 0) {
-    throw new MqttError('topic-alias', REASON.TOPIC_ALIAS_INVALID, 'Topic aliases are not available');
+/** A topic alias is given to a topic, or stands for one (section 3.3.2.3.4). */
+function aliased(client: ConnectedClient, bytes: Buffer): Route {
+  const alias = properties.topicAlias;
+  // [MQTT-3.3.2-8] [MQTT-3.3.2-9]
+  if (alias === 0 || alias > client.context.options.topicAliasMaximum) {
+    throw new MqttError('topic-alias', REASON.TOPIC_ALIAS_INVALID, `There is no topic alias ${alias}`);
   }
+  if (bounds.topicEnd === bounds.topicStart) {
+    const known = client.aliases.get(alias);
+    if (known === undefined) throw protocolError(`Nothing has been given the topic alias ${alias}`);
+    return known;
+  }
+  const route = routeOf(client, bytes);
+  client.aliases.set(alias, route);
+  return route;
 }
 
 /** A packet identifier decides, not DUP: until PUBREL it is the same message [MQTT-4.3.3-10]. */

@@ -10,6 +10,7 @@ mqttPacket.writeToStream.cacheNumbers = false;
 export interface ConnackProperties {
   readonly sessionExpiryInterval?: number;
   readonly receiveMaximum?: number;
+  readonly topicAliasMaximum?: number;
   readonly retainAvailable?: boolean;
   readonly maximumPacketSize?: number;
   readonly assignedClientIdentifier?: string;

@@ -20,9 +20,10 @@ describe('CONNECT', () => {
     expect(connack.sessionPresent).toBe(false);
     expect(connack.properties).toEqual({
       receiveMaximum: 20,
+      topicAliasMaximum: 32,
       retainAvailable: true,
       maximumPacketSize: 5000,
-      sharedSubscriptionAvailable: false,
+      sharedSubscriptionAvailable: true,
     });
   });
 
@@ -243,7 +244,9 @@ describe('a connected client that breaks the protocol', () => {
     ['a wildcard in a topic', '30 04 000123 00', 0x90],
     ['an ill-formed topic', '30 04 0001ff 00', 0x81],
     ['U+0000 in a topic', '30 04 000100 00', 0x81],
-    ['a topic alias', '30 07 000174 03 230001', 0x94],
+    ['a topic alias above the maximum', '30 07 000174 03 230021', 0x94],
+    ['a topic alias of 0', '30 07 000174 03 230000', 0x94],
+    ['a topic alias that stands for nothing', '30 06 0000 03 230001', 0x82],
     ['a misplaced property', '30 07 000174 03 210001', 0x82],
     ['a wildcard in a response topic', '30 08 000174 04 08000123', 0x82],
     ['a misplaced wildcard in a filter', '82 07 0001 00 0002 6123', 0x81],
