@@ -12,6 +12,7 @@ import type { CheckedBatch, CheckedSegment, SegmentFindings } from './inspection
 import { indexKey, OffsetIndex, runOf, SPACE_OFFSETS, SPACE_TIMES, SPACES } from './offset-index.ts';
 import { Segment } from './segment.ts';
 import type { IndexRun } from './segment-index.ts';
+import { ABORTED_BYTES, SegmentTransactions, type TransactionSummary } from './segment-transactions.ts';
 
 /** Of one log: the database and the log's key in it. */
 export interface InspectedIndex {
@@ -20,6 +21,7 @@ export interface InspectedIndex {
 }
 
 const HIGHEST = 0xffffffff;
+const NO_TRANSACTIONS: TransactionSummary = new SegmentTransactions().summary;
 
 /** The entries of one segment, held against its batches in the order of both. */
 export class SegmentIndexCheck {
@@ -28,6 +30,8 @@ export class SegmentIndexCheck {
   readonly #findings: Findings;
   readonly #totals: InspectionTotals;
   readonly #runs: IndexRun[] = [];
+  /** By control batch. */
+  readonly #transactions = new SegmentTransactions();
   #run = 0;
   #entry = 0;
 
@@ -50,7 +54,8 @@ export class SegmentIndexCheck {
   }
 
   /** A good batch of the segment. */
-  note({ baseOffset, position, maxTimestampBeforeMs }: CheckedBatch): void {
+  note({ baseOffset, position, maxTimestampBeforeMs, producerId, aborts, control }: CheckedBatch): void {
+    if (control !== undefined) this.#transactions.note(baseOffset, producerId, aborts, control);
     for (;;) {
       const run = this.#runs[this.#run];
       if (run === undefined) return;
@@ -128,6 +133,34 @@ export class SegmentIndexCheck {
     if (times.firstTimestampMs !== firstTimestampMs || times.maxTimestampMs !== maxTimestampMs) {
       const says = `first timestamp ${times.firstTimestampMs} and max timestamp ${times.maxTimestampMs}`;
       this.#wrong(baseOffset, `the summary says ${says}, not ${firstTimestampMs} and ${maxTimestampMs}`);
+    }
+    await this.#checkAborted(segment, times.transactions ?? NO_TRANSACTIONS);
+  }
+
+  /** A segment whose summary is right has a row for each run of aborted transactions. */
+  async #checkAborted(segment: Segment, told: TransactionSummary): Promise<void> {
+    const { baseOffset } = this.#segment;
+    const { summary, runs } = this.#transactions;
+    const { abortedCount, firstOffsetMin, stableOffset } = summary;
+    const isSame =
+      told.abortedCount === abortedCount &&
+      told.firstOffsetMin === firstOffsetMin &&
+      told.stableOffset === stableOffset;
+    if (!isSame) {
+      const aborted = `${told.abortedCount} aborted transactions, and that ${told.stableOffset} was stable`;
+      this.#wrong(baseOffset, `the summary says ${aborted}, and it is ${abortedCount} and ${stableOffset}`);
+      return;
+    }
+    const { database, logId } = this.#index;
+    const index = new OffsetIndex(database, logId);
+    for (const [number, run] of runs.entries()) {
+      const length = run.length * ABORTED_BYTES;
+      const row = await index.abortedRun(segment, number, run.length);
+      const offset = run.lastOffsetAt(0);
+      if (row === undefined) this.#wrong(offset, 'a row of aborted transactions is lost');
+      else if (row.bytes.compare(run.bytes, 0, length, 0, length) !== 0) {
+        this.#wrong(offset, 'a row of aborted transactions says something else than the control batches');
+      }
     }
   }
 
