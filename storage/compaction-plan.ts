@@ -17,7 +17,7 @@ export interface CompactionPlan {
 }
 
 /** The oldest segments of a log that may be compacted: closed, on disk, and below what readers and transactions make stable. */
-export function compactableSegments(log: CompactedLog): readonly Segment[] {
+function compactableSegments(log: CompactedLog): readonly Segment[] {
   const all = log.segments.all;
   const isCompactable = (segment: Segment): boolean =>
     log.isClosed(segment) &&

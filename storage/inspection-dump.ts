@@ -24,7 +24,7 @@ import {
   readInt64,
 } from './frame.ts';
 import { type InspectedBatch, inspectBatches } from './inspection-batches.ts';
-import { batchFrameProblem, RecordFrame } from './inspection-frames.ts';
+import { batchFrameProblem, type PairListener, RecordFrame } from './inspection-frames.ts';
 
 export interface DumpedBatch {
   readonly kind: 'batch';
@@ -183,14 +183,15 @@ function dumpedRecord(batch: InspectedBatch, at: number, record: RecordFrame): D
   const { bytes, view } = batch;
   const slice = (start: number, end: number): Buffer => bytes.subarray(start, end);
   const sliceOrNull = (start: number, end: number): Buffer | null => (start < 0 ? null : slice(start, end));
+  const pairsInto =
+    (pairs: DumpedPair[]): PairListener =>
+    (nameStart, nameEnd, valueStart, valueEnd) => {
+      pairs.push([slice(nameStart, nameEnd), sliceOrNull(valueStart, valueEnd)]);
+    };
   const headers: DumpedPair[] = [];
-  record.headers((nameStart, nameEnd, valueStart, valueEnd) => {
-    headers.push([slice(nameStart, nameEnd), sliceOrNull(valueStart, valueEnd)]);
-  });
+  record.headers(pairsInto(headers));
   const sourceAttributes: DumpedPair[] = [];
-  record.attributes((nameStart, nameEnd, valueStart, valueEnd) => {
-    sourceAttributes.push([slice(nameStart, nameEnd), sliceOrNull(valueStart, valueEnd)]);
-  });
+  record.attributes(pairsInto(sourceAttributes));
   return {
     kind: 'record',
     position: batch.position + at - batch.at,

@@ -77,13 +77,8 @@ export async function writeWholeFile(
 
 /** The parsed file; undefined when it is missing, `unreadable` when it is not JSON or its checksum is wrong. */
 export async function readJsonFile(fileSystem: FileSystem, path: string): Promise<unknown> {
-  let file: OpenFile;
-  try {
-    file = await fileSystem.open(path, 'read');
-  } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  const file = await openIfThere(fileSystem, path);
+  if (file === undefined) return undefined;
   try {
     const bytes = await readWhole(file);
     const text = bytes?.toString('utf8');
@@ -102,13 +97,8 @@ export async function readWholeFile(
   path: string,
   bytesMax: number,
 ): Promise<Buffer | undefined> {
-  let file: OpenFile;
-  try {
-    file = await fileSystem.open(path, 'read');
-  } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  const file = await openIfThere(fileSystem, path);
+  if (file === undefined) return undefined;
   try {
     const { size } = await fileSystem.stat(path);
     if (size > bytesMax) return undefined;
@@ -116,6 +106,15 @@ export async function readWholeFile(
     return bytes.subarray(0, await file.read(bytes, 0, size, 0));
   } finally {
     await file.close();
+  }
+}
+
+async function openIfThere(fileSystem: FileSystem, path: string): Promise<OpenFile | undefined> {
+  try {
+    return await fileSystem.open(path, 'read');
+  } catch (error) {
+    if (errorCodeOf(error) === 'ENOENT') return undefined;
+    throw error;
   }
 }
 

@@ -66,6 +66,16 @@ class Machine {
 const batchLength = (bytes: Buffer): number => batchByteLengthAt(viewOf(bytes), 0);
 const ALL = ['a0', 'a1', 'a2', 'a3', 'a4', 'a5'];
 
+/** After `stoppedAfterSix(300)`. Returns its path. */
+function damageSecondSegment(machine: Machine): string {
+  const path = `${LOG}/00000001-00000000000000000002.log`;
+  machine.change(path, (bytes) => {
+    bytes[bytes.length - 1]! ^= 1;
+    return bytes;
+  });
+  return path;
+}
+
 describe('a torn tail', () => {
   it.each([
     ['cut in the middle of a batch', (bytes: Buffer) => bytes.subarray(0, bytes.length - 5)],
@@ -385,11 +395,7 @@ describe('damage', () => {
   it('in a closed segment is an error of the read that meets it, and of no other', async () => {
     const machine = new Machine();
     await machine.stoppedAfterSix(300);
-    const damaged = `${LOG}/00000001-00000000000000000002.log`;
-    machine.change(damaged, (bytes) => {
-      bytes[bytes.length - 1]! ^= 1;
-      return bytes;
-    });
+    damageSecondSegment(machine);
     const { partition, log } = await machine.open();
     expect(valuesOf(await readAll(partition, 0, 1 << 16, 2))).toEqual(['a0', 'a1']);
     expect(await codeOf(partition.read(3, 1000, 6))).toBe('corrupt');
@@ -402,11 +408,7 @@ describe('damage', () => {
   it('that readers met stays no longer than its segment: records are deleted, and appends come back', async () => {
     const machine = new Machine();
     await machine.stoppedAfterSix(300);
-    const damaged = `${LOG}/00000001-00000000000000000002.log`;
-    machine.change(damaged, (bytes) => {
-      bytes[bytes.length - 1]! ^= 1;
-      return bytes;
-    });
+    const damaged = damageSecondSegment(machine);
     const { partition } = await machine.open();
     let told = 0;
     partition.onFailed = () => told++;
