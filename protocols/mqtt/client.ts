@@ -13,6 +13,7 @@ import type { RetainedMessages } from './retained/retained-messages.ts';
 import type { OwnRoutes, Route, Routes } from './routes.ts';
 import type { Session } from './session.ts';
 import type { Sessions } from './sessions/sessions.ts';
+import type { SharedGroups } from './share/share-groups.ts';
 import type { Wills } from './will.ts';
 
 export interface Context {
@@ -30,6 +31,7 @@ export interface Context {
   /** Connected clients by client identifier. */
   readonly clients: Map<string, Client>;
   readonly sessions: Sessions;
+  readonly shared: SharedGroups;
   readonly wills: Wills;
 }
 

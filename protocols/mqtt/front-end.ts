@@ -19,6 +19,7 @@ import { RetainedMessages } from './retained/retained-messages.ts';
 import { Routes } from './routes.ts';
 import type { Session, SessionSubscription } from './session.ts';
 import { Sessions } from './sessions/sessions.ts';
+import { SharedGroups } from './share/share-groups.ts';
 import { SubscriptionTree } from './subscription-tree.ts';
 import { AddressCounts } from './transports/address-counts.ts';
 import type { Incoming } from './transports/listener.ts';
@@ -116,6 +117,7 @@ class ListeningFrontEnd implements MqttFrontEnd {
     this.#listeners.length = 0;
     // Never opened, or not to be opened: then there is nothing to close.
     const context = await this.#opening?.catch(() => undefined);
+    await context?.shared.close();
     await context?.sessions.close();
     context?.dispatchers.close();
     await context?.retained.close();
@@ -147,7 +149,9 @@ class ListeningFrontEnd implements MqttFrontEnd {
     const catchUpReader = reader();
     const wills = new Wills({ hub, routes, retained, counters, hooks: this.#hooks });
     this.#wills = wills;
+    let shared: SharedGroups | undefined;
     const sessions = await Sessions.open({
+      onEnded: (clientId) => shared?.forgetClient(clientId),
       publishWill: (clientId, will) => wills.publish(absentAuthor(clientId), willPacketOf(will)),
       hub,
       clients,
@@ -155,9 +159,20 @@ class ListeningFrontEnd implements MqttFrontEnd {
       resumption: { hub, reader: catchUpReader, counters },
       sessionsMax: options.sessionsMax,
     });
+    shared = new SharedGroups({
+      hub,
+      dispatchers,
+      counters,
+      mappings,
+      reader: catchUpReader,
+      records: sessions.groups,
+      followBytesMax,
+      groupsMax: options.sharedGroupsMax,
+    });
     return {
       hub,
       options,
+      shared,
       counters,
       routes,
       retained,

@@ -23,6 +23,8 @@ export interface MqttOptions {
   /** Topic aliases that a client may give (section 3.2.2.3.8). */
   readonly topicAliasMaximum: number;
   readonly subscriptionsMax: number;
+  /** Shared subscriptions, of whatever members. */
+  readonly sharedGroupsMax: number;
   /** Memory that the subscriptions of all clients together may take, about. */
   readonly subscriptionBytesTotalMax: number;
   /** Retained messages of all topics at most. */
@@ -73,6 +75,7 @@ export const DEFAULT_OPTIONS: MqttOptions = {
   sessionsMax: 0,
   queueCountMax: 0,
   queueAgeMaxMs: 0,
+  sharedGroupsMax: 1000,
   topicAliasMaximum: 32,
   subscriptionsMax: 10_000,
   subscriptionBytesTotalMax: 512 * 1024 * 1024,

@@ -52,6 +52,16 @@ export interface SessionSubscription extends Subscription<Session> {
   readonly starts: Map<LogSource, number>;
 }
 
+/** What a session tells its shared subscriptions. */
+export interface SharedPart {
+  readonly groups: Map<string, unknown>;
+  /** An exchange has ended. */
+  freed(packetId: number): void;
+  roomMade(): void;
+  /** The connection has ended. */
+  left(): void;
+}
+
 export class Session {
   readonly clientId: string;
   readonly clientIdBytes: Buffer;
@@ -64,6 +74,8 @@ export class Session {
   lag: Lag | undefined;
   /** Retained messages on their way, once the client has subscribed to something. */
   retained: { add(requests: readonly RetainedRequest[]): void } | undefined;
+  /** Its shared subscriptions, once it has one; see share/. */
+  shared: SharedPart | undefined;
   /** Undefined for a session that ends with its connection. */
   durable: DurableSession | undefined;
   readonly own: OwnPart;
@@ -126,6 +138,7 @@ export class Session {
     this.#closed = true;
     this.lag?.close();
     this.#wakeWaiting();
+    this.shared?.left();
   }
 
   /**
@@ -365,12 +378,14 @@ export class Session {
   #free(packetId: number): void {
     this.exchanges.delete(packetId);
     this.durable?.freed(packetId);
+    this.shared?.freed(packetId);
     this.#roomMade();
   }
 
   #roomMade(): void {
     if (this.#waitingForRoom.length > 0 && (this.hasRoom || this.canTakeUp)) this.#wakeWaiting();
     if (this.lag !== undefined && this.hasRoom) this.lag.resume();
+    if (this.shared !== undefined && this.hasRoom) this.shared.roomMade();
   }
 
   #wakeWaiting(): void {

@@ -43,6 +43,11 @@ export function isShared(filter: string): boolean {
   return filter.startsWith(SHARE_PREFIX);
 }
 
+/** Of a shared filter, what topics are held against. */
+export function sharedFilterOf(filter: string): string {
+  return filter.slice(filter.indexOf('/', SHARE_PREFIX.length) + 1);
+}
+
 /** A share name has at least one character and neither `/`, `+` nor `#`, and a filter follows [MQTT-4.8.2-1] [MQTT-4.8.2-2]. */
 export function isSharedFilter(filter: string): boolean {
   const nameEnd = filter.indexOf('/', SHARE_PREFIX.length);

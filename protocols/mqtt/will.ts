@@ -2,7 +2,6 @@
 // says so, when that has passed and nobody has come back, or when the session ends, whatever is first (section 3.1.3.2.2).
 // Which of them it is, sessions/sessions.ts decides; here it is published.
 import type { Hub, Partition, Principal } from '../port.ts';
-import { principalOf } from './client.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Hooks } from './hooks.ts';
 import type { WillPacket } from './packets/connect.ts';
@@ -31,7 +30,7 @@ export interface WillTarget {
 
 /** A client that is not connected: what it was allowed was asked when it was. */
 export function absentAuthor(clientId: string): WillAuthor {
-  return { clientId, principal: principalOf('', '') };
+  return { clientId, principal: { name: 'ANONYMOUS', listener: '', remoteAddress: '' } };
 }
 
 /** A will that was stored with its session. */

@@ -245,6 +245,7 @@ function welcome(connect: Connecting, records: StoredRecords | undefined, isPres
   client.context.sessions.attach(accepted.session, records, (refused) =>
     client.fail(new MqttError('unstorable', REFUSAL_REASON[refused.refused], refused.message)),
   );
+  client.context.shared.rejoin(accepted.session);
 }
 
 function capabilities(
@@ -260,7 +261,7 @@ function capabilities(
     ...(options.topicAliasMaximum > 0 ? { topicAliasMaximum: options.topicAliasMaximum } : {}),
     retainAvailable: true,
     maximumPacketSize: options.packetBytesMax,
-    sharedSubscriptionAvailable: false,
+    sharedSubscriptionAvailable: true,
     ...(packet.sessionExpirySeconds === expirySeconds ? {} : { sessionExpiryInterval: expirySeconds }),
     ...(packet.clientId === '' ? { assignedClientIdentifier: clientId } : {}),
     ...(keepAliveMaxSeconds === undefined ? {} : { serverKeepAlive: keepAliveMaxSeconds }),

@@ -1,6 +1,6 @@
 // SUBSCRIBE (section 3.8). A subscription starts now: what was committed before this packet was handled is not for it,
 // and nothing that is committed after it is missed.
-import type { Partition } from '../../port.ts';
+import type { Partition, Refused } from '../../port.ts';
 import type { ConnectedClient, PacketHandler } from '../client.ts';
 import { hookClientOf } from '../client.ts';
 import type { NewSubscription } from '../dispatchers.ts';
@@ -10,7 +10,7 @@ import type { MqttOptions } from '../options.ts';
 import { encodeSuback } from '../packets/cold-packets.ts';
 import type { SubscribePacket, SubscriptionRequest } from '../packets/subscribe.ts';
 import { readSubscribe } from '../packets/subscribe.ts';
-import { isFailure, REASON, SUBACK_FAILURE_3 } from '../reason-codes.ts';
+import { isFailure, REASON, REFUSAL_REASON, SUBACK_FAILURE_3 } from '../reason-codes.ts';
 import type { ReplayStart } from '../replay.ts';
 import { parseReplayStart, replayOffsets, splitReplayFilter } from '../replay.ts';
 import { RetainedDelivery } from '../retained/retained-delivery.ts';
@@ -34,6 +34,7 @@ export const subscribeHandler: PacketHandler = {
     const subscriptions = granted(client, packet, codes);
     const requests = retainedRequests(client, packet, codes);
     client.context.dispatchers.subscribe(subscriptions);
+    joinGroups(client, packet, codes);
     prepared.delete(client);
     if (subscriptions.length > 0) session.durable?.changed();
     session.sendDurably(encodeSuback(session.version, packet.packetId, codes));
@@ -59,20 +60,29 @@ function readReplays(packet: SubscribePacket): Packet {
   return { ...packet, requests };
 }
 
-/** What the packet at hand had to wait for, by what was asked; undefined = it could not be had. */
-type Prepared = ReadonlyMap<string, ReadonlyMap<Partition, number> | undefined>;
+/** What the packet at hand had to wait for. */
+interface Prepared {
+  /** By what was asked; undefined = they cannot be found. */
+  readonly offsets: ReadonlyMap<string, ReadonlyMap<Partition, number> | undefined>;
+  /** Shared filters that could not be stored, and why. */
+  readonly refused: ReadonlyMap<string, Refused>;
+}
 const prepared = new WeakMap<ConnectedClient, Prepared>();
 
-/** The offsets of a time are found in the logs: the packet comes again when they are. */
+/** Offsets of a time are found in the logs, and groups are on disk before SUBACK: the packet comes again then. */
 function prepare(client: ConnectedClient, { requests }: Packet): undefined | Promise<void> {
   if (prepared.has(client)) return undefined;
-  const { hub } = client.context;
+  const { hub, shared } = client.context;
   const starts = new Map<string, ReplayStart>();
-  for (const { from } of requests) {
+  const groups: Promise<readonly [string, Refused | undefined]>[] = [];
+  for (const { filter, from } of requests) {
+    const isGroup = isShared(filter) && from === undefined && !shared.isFull(filter);
+    const stored = isGroup ? shared.prepare(filter, client.session) : undefined;
+    if (stored !== undefined) groups.push(stored.then((refused) => [filter, refused] as const));
     const start = from === undefined ? undefined : parseReplayStart(from, client.receivedAtMs);
     if (from !== undefined && start !== undefined) starts.set(from, start);
   }
-  if (starts.size === 0) return undefined;
+  if (starts.size === 0 && groups.length === 0) return undefined;
   const searches = [...starts].map(async ([from, start]) => {
     const offsets = await replayOffsets(hub, start).catch((error: unknown) => {
       hub.log.error('mqtt-replay-failed', { clientId: client.session.clientId, error });
@@ -80,7 +90,10 @@ function prepare(client: ConnectedClient, { requests }: Packet): undefined | Pro
     });
     return [from, offsets] as const;
   });
-  return Promise.all(searches).then((found) => void prepared.set(client, new Map(found)));
+  return Promise.all([Promise.all(searches), Promise.all(groups)]).then(([found, stored]) => {
+    const refused = stored.flatMap(([filter, why]) => (why === undefined ? [] : [[filter, why] as const]));
+    prepared.set(client, { offsets: new Map(found), refused: new Map(refused) });
+  });
 }
 
 /** What section 3.9.3 has for a kind of subscription that is not to be had here. */
@@ -100,17 +113,39 @@ function checkRequest({ filter, noLocal }: SubscriptionRequest): void {
 /** The code that SUBACK gives for one filter [MQTT-3.8.4-5]. */
 function codeOf(client: ConnectedClient, request: Request, added: Added): number {
   const refusal =
-    replayRefusalOf(client, request) || refusalOf(client, request, added) || policyRefusalOf(client, request);
+    groupRefusalOf(client, request) ||
+    replayRefusalOf(client, request) ||
+    refusalOf(client, request, added) ||
+    policyRefusalOf(client, request);
   if (!isFailure(refusal)) return request.qos;
   client.context.counters.subscriptionsRefused++;
   return client.session.version === 5 ? refusal : SUBACK_FAILURE_3;
+}
+
+function groupRefusalOf(client: ConnectedClient, { filter }: Request): number {
+  const refused = prepared.get(client)?.refused.get(filter);
+  return refused === undefined ? REASON.SUCCESS : REFUSAL_REASON[refused.refused];
+}
+
+/** Members from now on; those that were refused are none. */
+function joinGroups(
+  { session, context }: ConnectedClient,
+  { requests }: Packet,
+  codes: readonly number[],
+): void {
+  for (const [index, { filter }] of requests.entries()) {
+    if (!isShared(filter)) continue;
+    const subscription = session.subscriptions.get(filter);
+    if (subscription === undefined) context.shared.leave(session, filter);
+    else if (!isFailure(codes[index]!)) context.shared.join(session, subscription);
+  }
 }
 
 function replayRefusalOf(client: ConnectedClient, { filter, from }: Request): number {
   if (from === undefined) return REASON.SUCCESS;
   // A group has one place in the log for all of its members.
   if (isShared(filter) || !client.context.mappings.allowsReplay(filter)) return REPLAY_FORBIDDEN;
-  const isFound = prepared.get(client)?.get(from) !== undefined;
+  const isFound = prepared.get(client)?.offsets.get(from) !== undefined;
   return isFound ? REASON.SUCCESS : REASON.IMPLEMENTATION_SPECIFIC_ERROR;
 }
 
@@ -131,7 +166,7 @@ function granted(
     .filter((_request, index) => !isFailure(codes[index]!))
     .map(({ filter, from, qos, noLocal, retainAsPublished }) => ({
       subscriber: client.session,
-      from: from === undefined ? undefined : prepared.get(client)?.get(from),
+      from: from === undefined ? undefined : prepared.get(client)?.offsets.get(from),
       filter,
       qos,
       noLocal,
@@ -148,7 +183,8 @@ function retainedRequests(
 ): RetainedRequest[] {
   return requests
     .filter(({ filter, retainHandling }, index) => {
-      if (isFailure(codes[index]!) || retainHandling === 2) return false;
+      // [MQTT-4.8.2]: a group is sent no retained messages.
+      if (isFailure(codes[index]!) || retainHandling === 2 || isShared(filter)) return false;
       return retainHandling === 0 || !session.subscriptions.has(filter);
     })
     .map(({ filter, qos, noLocal }) => ({ filter, qos, noLocal, identifier }));
@@ -167,7 +203,7 @@ function refusalOf(
   added: Added,
 ): number {
   const { subscriptionsMax, subscriptionBytesTotalMax } = context.options;
-  if (isShared(filter)) return REASON.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED;
+  if (isShared(filter) && context.shared.isFull(filter)) return REASON.QUOTA_EXCEEDED;
   if (isBeyondLimits(filter, context.options)) {
     context.counters.topicsRefused++;
     return REASON.TOPIC_FILTER_INVALID;

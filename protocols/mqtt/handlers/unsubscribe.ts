@@ -5,7 +5,7 @@ import { encodeUnsuback } from '../packets/cold-packets.ts';
 import { readUnsubscribe } from '../packets/unsubscribe.ts';
 import { REASON } from '../reason-codes.ts';
 import { splitReplayFilter } from '../replay.ts';
-import { checkTopicFilter } from '../topic-filter.ts';
+import { checkTopicFilter, isShared } from '../topic-filter.ts';
 
 export const unsubscribeHandler: PacketHandler = {
   type: PACKET_TYPE.UNSUBSCRIBE,
@@ -17,6 +17,7 @@ export const unsubscribeHandler: PacketHandler = {
     const codes = context.dispatchers
       .unsubscribe(session, filters)
       .map((existed) => (existed ? REASON.SUCCESS : REASON.NO_SUBSCRIPTION_EXISTED));
+    for (const filter of filters) if (isShared(filter)) context.shared.leave(session, filter);
     session.durable?.changed();
     session.sendDurably(encodeUnsuback(session.version, packet.packetId, codes));
     return undefined;

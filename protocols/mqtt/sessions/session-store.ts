@@ -60,6 +60,8 @@ export class SessionStore {
   readonly #entries = new Map<string, IndexEntry>();
   /** By topic id. */
   readonly #tails = new Map<string, readonly Place[]>();
+  /** Of shared subscriptions, by their filter. */
+  readonly #groups = new Map<string, Buffer>();
   #table: StateTable | undefined;
 
   private constructor(log: Log, startedAtMs: number) {
@@ -185,6 +187,17 @@ export class SessionStore {
     return this.#tableNow.write(this.#tableNow.partitionOf(topicId), [record]);
   }
 
+  // ------------------------------------------------------------------------------ groups, see share/share-record.ts
+
+  groups(): Iterable<readonly [string, Buffer]> {
+    return this.#groups;
+  }
+
+  writeGroup(filter: string, value: Buffer | null): Promise<undefined | Refused> {
+    const record = { key: recordKey(RECORD_KIND.SHARED, filter), value };
+    return this.#tableNow.write(this.#tableNow.partitionOf(filter), [record]);
+  }
+
   // ---------------------------------------------------------------------------------------------------- private
 
   /** Set before anybody has the store. */
@@ -212,6 +225,10 @@ export class SessionStore {
       case RECORD_KIND.RECEIVED:
         if (value !== null) this.#entryOf(id).receivedAt = offset;
         else this.#noRecord(id, 'receivedAt');
+        return;
+      case RECORD_KIND.SHARED:
+        if (value === null) this.#groups.delete(id);
+        else this.#groups.set(id, value);
         return;
       case RECORD_KIND.TAIL:
         if (value === null) this.#tails.delete(id);

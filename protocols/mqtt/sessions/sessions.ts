@@ -4,6 +4,7 @@ import type { Clock, Hub, Log, Refused, Timer } from '../../port.ts';
 import type { Dispatchers } from '../dispatchers.ts';
 import type { PublishFlow } from '../publish-flow.ts';
 import type { Session } from '../session.ts';
+import type { GroupRecords } from '../share/share-groups.ts';
 import { Deadlines } from './deadlines.ts';
 import { DurableSession } from './durable-session.ts';
 import { ReceivedPublishes } from './received-publishes.ts';
@@ -27,6 +28,8 @@ export interface SessionsOptions {
   readonly sessionsMax: number;
   /** Resolves when the log has it, or never will. Never rejects. */
   publishWill(clientId: string, will: StoredWill): Promise<void>;
+  /** Its records are gone. */
+  onEnded(clientId: string): void;
 }
 
 /** What CONNECT makes durable. */
@@ -133,7 +136,21 @@ export class Sessions {
   /** Within {@link exclusively}: the session is over, and with it a will has to wait no longer [MQTT-3.1.3-9]. */
   async end(clientId: string): Promise<Refused | undefined> {
     if (this.#store.willDeadlineMs(clientId) < Number.POSITIVE_INFINITY) await this.#publishWill(clientId);
-    return this.#store.remove(clientId);
+    return this.#remove(clientId);
+  }
+
+  async #remove(clientId: string): Promise<Refused | undefined> {
+    const refused = await this.#store.remove(clientId);
+    if (refused === undefined) this.#options.onEnded(clientId);
+    return refused;
+  }
+
+  /** Records of shared subscriptions. */
+  get groups(): GroupRecords {
+    return {
+      all: () => this.#store.groups(),
+      write: (filter, value) => this.#store.writeGroup(filter, value),
+    };
   }
 
   /** @returns the session that has it; undefined when there is none, or it cannot be read. */
@@ -255,7 +272,7 @@ export class Sessions {
       await will;
       const refused =
         durable.expirySeconds === 0
-          ? await this.#store.remove(clientId)
+          ? await this.#remove(clientId)
           : await this.#store.write(clientId, { session: record, delivery, received: durable.receivedNow() });
       if (refused === undefined) return;
       this.#isIncomplete = true;

@@ -18,16 +18,6 @@ describe('SUBSCRIBE', () => {
     expect(await subscribe(await client(5), ...filters)).toEqual([0, 1, 2, 0]);
   });
 
-  it('refuses shared subscriptions: 0x9E in version 5, 0x80 below', async () => {
-    const { client } = await serve();
-    const filters = [
-      { topic: '$share/g/t', qos: 1 as const },
-      { topic: 't', qos: 1 as const },
-    ];
-    expect(await subscribe(await client(5), ...filters)).toEqual([0x9e, 1]);
-    expect(await subscribe(await client(4), ...filters)).toEqual([0x80, 1]);
-  });
-
   it('is bounded in number and in depth', async () => {
     const { client } = await serve({ subscriptionsMax: 2, topicLevelsMax: 3 });
     const five = await client(5);
