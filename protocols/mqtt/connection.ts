@@ -13,10 +13,11 @@ import { Output } from './output.ts';
 import { encodeDisconnect } from './packets/cold-packets.ts';
 import type { WillPacket } from './packets/connect.ts';
 import type { PublishFlow } from './publish-flow.ts';
+import type { PublishPace } from './publish-pace.ts';
+import { publishPace } from './publish-pace.ts';
 import { REASON } from './reason-codes.ts';
 import type { OwnRoutes, Route } from './routes.ts';
 import type { Session } from './session.ts';
-import { TokenBucket } from './token-bucket.ts';
 
 const HANDLER_BY_TYPE: readonly (PacketHandler | undefined)[] = Array.from({ length: 16 }, (_, type) =>
   HANDLERS.find((handler) => handler.type === type),
@@ -64,9 +65,7 @@ export class Connection implements Client {
   /** The client does not read what it is answered: nothing more is taken from it until it does. */
   #awaitingDrain = false;
   #reading = false;
-  readonly #publishRate: TokenBucket | undefined;
-  /** When a PUBLISH may come again that came too soon. */
-  #rateTimer: Timer | undefined;
+  readonly #pace: PublishPace | undefined;
   #lastReadMs = 0;
   #timer: Timer | undefined;
 
@@ -76,9 +75,7 @@ export class Connection implements Client {
     this.listener = options.listener;
     this.remoteAddress = options.remoteAddress;
     this.isTooSoon = options.isTooSoon;
-    const { publishRateMax } = context.options;
-    this.#publishRate =
-      publishRateMax > 0 ? new TokenBucket(publishRateMax, context.hub.clock.monotonic()) : undefined;
+    this.#pace = publishPace(context, this.#proceed);
     this.output = new Output(socket, options.buffers, options.flushQueue);
     this.#socket = socket;
     this.closed = new Promise((resolve) => {
@@ -212,17 +209,6 @@ export class Connection implements Client {
     if (this.#awaitingRoom && unstored.isFull) unstored.whenRoom(this.#proceed);
   }
 
-  /** A client that publishes faster than it may is read more slowly, and told nothing: it has done nothing wrong. */
-  #isTooFast(rate: TokenBucket): boolean {
-    const { clock } = this.context.hub;
-    const delayMs = rate.take(clock.monotonic());
-    if (delayMs === 0) return false;
-    this.context.counters.publishRateWaits++;
-    this.#rateTimer?.cancel();
-    this.#rateTimer = clock.setTimer(delayMs, this.#proceed);
-    return true;
-  }
-
   #proceed = (): void => this.#read();
 
   /** One packet. False when there is none yet, or it has to wait. */
@@ -250,9 +236,7 @@ export class Connection implements Client {
     }
     // Others go on: a client that only listens is not to blame, and its acknowledgements are what it is sent by.
     if (firstByte >> 4 === PACKET_TYPE.PUBLISH) {
-      this.#awaitingRoom =
-        this.publishes?.isFull === true ||
-        (this.#publishRate !== undefined && this.#isTooFast(this.#publishRate));
+      this.#awaitingRoom = this.publishes?.isFull === true || this.#pace?.isTooFast === true;
     }
     if (this.#awaitingRoom) return false;
     const { bodyStart, bodyEnd } = this.#bounds;
@@ -268,6 +252,7 @@ export class Connection implements Client {
       return false;
     }
     input.start = bodyEnd;
+    this.#pace?.next();
     return true;
   }
 
@@ -401,7 +386,7 @@ export class Connection implements Client {
     this.#timer?.cancel();
     this.output.close();
     this.context.unstored.forget(this.#proceed);
-    this.#rateTimer?.cancel();
+    this.#pace?.close();
     this.#resolveClosed();
   }
 
