@@ -340,20 +340,6 @@ describe('the cluster', () => {
     ]);
   });
 
-  test('transactions are refused, with a message', async () => {
-    const client = await kafka.connect();
-    const { coordinators } = await client.ask(api.findCoordinator, 4, { keyType: 1, coordinatorKeys: ['x'] });
-    expect(coordinators).toMatchObject([{ errorCode: ERROR_CODES.INVALID_REQUEST, nodeId: -1 }]);
-    expect(coordinators[0]?.errorMessage).toContain('transactions');
-    const refused = await client.ask(api.initProducerId, 4, {
-      transactionalId: 'x',
-      transactionTimeoutMs: 1000,
-    });
-    expect(refused).toMatchObject({ errorCode: ERROR_CODES.INVALID_REQUEST, producerId: -1 });
-    const logged = kafka.log.events('warn').filter((event) => event === 'kafka-transactions-refused');
-    expect(logged).toHaveLength(2);
-  });
-
   test('producer ids are never given twice', async () => {
     const client = await kafka.connect();
     const asked = Array.from(
