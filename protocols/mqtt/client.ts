@@ -14,6 +14,7 @@ import type { OwnRoutes, Route, Routes } from './routes.ts';
 import type { Session } from './session.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import type { SharedGroups } from './share/share-groups.ts';
+import type { SysTopics } from './sys-topics.ts';
 import type { Wills } from './will.ts';
 
 export interface Context {
@@ -23,6 +24,7 @@ export interface Context {
   readonly routes: Routes;
   readonly mappings: Mappings;
   readonly hooks: Hooks;
+  readonly sys: SysTopics;
   readonly dispatchers: Dispatchers;
   readonly retained: RetainedMessages;
   /** Of sessions that catch up; the dispatchers have their own. */

@@ -168,6 +168,7 @@ export class Connection implements Client {
     const { clock } = this.context.hub;
     this.#lastReadMs = clock.monotonic();
     this.receivedAtMs = clock.now();
+    this.context.counters.bytesReceived += piece.length;
     this.#input.push(piece);
     this.#read();
   }
@@ -239,6 +240,7 @@ export class Connection implements Client {
       this.#awaitingRoom = this.publishes?.isFull === true || this.#pace?.isTooFast === true;
     }
     if (this.#awaitingRoom) return false;
+    this.context.counters.packetsReceived++;
     const { bodyStart, bodyEnd } = this.#bounds;
     if (!isConnected) {
       const accepting = handleConnect(this, this.#publishCallbacks, firstByte, bytes, bodyStart, bodyEnd);

@@ -2,6 +2,9 @@
 // (those that expire have none: that is what their publisher asked for).
 
 export interface MqttCounters {
+  /** Whole packets of clients, and bytes of theirs, packets or not. */
+  packetsReceived: number;
+  bytesReceived: number;
   /** Publishes taken from clients, and those that were refused or could not be stored. */
   publishesReceived: number;
   publishesRefused: number;
@@ -43,6 +46,8 @@ export interface MqttCounters {
 
 export function newCounters(): MqttCounters {
   return {
+    packetsReceived: 0,
+    bytesReceived: 0,
     publishesReceived: 0,
     publishesRefused: 0,
     retainedRefused: 0,

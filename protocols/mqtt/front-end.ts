@@ -21,6 +21,7 @@ import type { Session, SessionSubscription } from './session.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { SharedGroups } from './share/share-groups.ts';
 import { SubscriptionTree } from './subscription-tree.ts';
+import { SysTopics } from './sys-topics.ts';
 import { AddressCounts } from './transports/address-counts.ts';
 import type { Incoming } from './transports/listener.ts';
 import { Listener } from './transports/listener.ts';
@@ -117,6 +118,7 @@ class ListeningFrontEnd implements MqttFrontEnd {
     this.#listeners.length = 0;
     // Never opened, or not to be opened: then there is nothing to close.
     const context = await this.#opening?.catch(() => undefined);
+    context?.sys.close();
     await context?.shared.close();
     await context?.sessions.close();
     context?.dispatchers.close();
@@ -178,6 +180,15 @@ class ListeningFrontEnd implements MqttFrontEnd {
       retained,
       mappings,
       hooks: this.#hooks,
+      sys: new SysTopics({
+        clock: hub.clock,
+        counters,
+        tree,
+        connected: () => clients.size,
+        sessions: () => sessions.count,
+        retained: () => retained.count,
+        intervalMs: options.sysIntervalMs,
+      }),
       dispatchers,
       catchUpReader,
       unstored: new UnstoredBytes(options.unstoredBytesTotalMax),

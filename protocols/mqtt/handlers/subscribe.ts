@@ -37,8 +37,11 @@ export const subscribeHandler: PacketHandler = {
     joinGroups(client, packet, codes);
     prepared.delete(client);
     if (subscriptions.length > 0) session.durable?.changed();
-    session.sendDurably(encodeSuback(session.version, packet.packetId, codes));
-    if (requests.length > 0) retainedDeliveryOf(client).add(requests);
+    session.sendDurably(subackOf(session, packet.packetId, codes));
+    if (requests.length > 0) {
+      client.context.sys.greet(session, requests);
+      retainedDeliveryOf(client).add(requests);
+    }
     return undefined;
   },
 };
@@ -98,6 +101,22 @@ function prepare(client: ConnectedClient, { requests }: Packet): undefined | Pro
 
 /** What section 3.9.3 has for a kind of subscription that is not to be had here. */
 const REPLAY_FORBIDDEN = REASON.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED;
+
+/** In words, where the client wants them and takes a packet of the size [MQTT-3.9.2-1]. */
+function subackOf(session: Session, packetId: number, codes: readonly number[]): Buffer {
+  const failure = codes.find(isFailure);
+  const reason = failure === undefined || !session.wantsReasons ? undefined : REFUSED_BECAUSE[failure];
+  const packet = encodeSuback(session.version, packetId, codes, reason);
+  return packet.length <= session.packetBytesMax ? packet : encodeSuback(session.version, packetId, codes);
+}
+
+const REFUSED_BECAUSE: Readonly<Record<number, string>> = {
+  [REASON.IMPLEMENTATION_SPECIFIC_ERROR]: 'The history or the group that was asked for is not to be had',
+  [REASON.NOT_AUTHORIZED]: 'The policy forbids it',
+  [REASON.TOPIC_FILTER_INVALID]: 'A filter beyond the limits of levels, bytes or wildcards',
+  [REASON.QUOTA_EXCEEDED]: 'There are as many subscriptions as there may be',
+  [REPLAY_FORBIDDEN]: 'The history of these topics, or of a group, may not be asked for',
+};
 
 /** Filters of one packet that the client has not had before, and what they take at most. */
 interface Added {
