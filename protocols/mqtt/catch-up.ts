@@ -74,6 +74,14 @@ export class CatchUp implements Lag {
     if (offset < source.position) this.#missedEnds.set(source, source.position);
   }
 
+  behind(): Iterable<readonly [LogSource, number]> {
+    return this.#offsets;
+  }
+
+  skipTo(source: LogSource, offset: number): void {
+    if (!this.#closed) this.#offsets.set(source, offset);
+  }
+
   start(): void {
     this.#isHeld = false;
     this.resume();

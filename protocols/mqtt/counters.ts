@@ -20,6 +20,8 @@ export interface MqttCounters {
   droppedExpired: number;
   /** Records that retention removed before a slow client, or the dispatcher, got to them. */
   droppedRetention: number;
+  /** Offsets of the log that a client did not get, for more waited for it than may. */
+  droppedQueueLimit: number;
   /** At QoS 0 while the client was away. */
   droppedOffline: number;
   /** Records that could not be looked at: a fault of ours or of the disk. */
@@ -56,6 +58,7 @@ export function newCounters(): MqttCounters {
     droppedTooLarge: 0,
     droppedExpired: 0,
     droppedRetention: 0,
+    droppedQueueLimit: 0,
     droppedOffline: 0,
     droppedFault: 0,
     connectionsAccepted: 0,

@@ -18,6 +18,7 @@ import { RecordTopics } from './record-topic.ts';
 import { RetainedMessages } from './retained/retained-messages.ts';
 import { Routes } from './routes.ts';
 import type { Session, SessionSubscription } from './session.ts';
+import { QueueLimits } from './sessions/queue-limits.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { SharedGroups } from './share/share-groups.ts';
 import { SubscriptionTree } from './subscription-tree.ts';
@@ -159,6 +160,14 @@ class ListeningFrontEnd implements MqttFrontEnd {
       clients,
       dispatchers,
       resumption: { hub, reader: catchUpReader, counters },
+      queueLimits: new QueueLimits({
+        clock: hub.clock,
+        log: hub.log,
+        counters,
+        reader: catchUpReader,
+        countMax: options.queueCountMax,
+        ageMaxMs: options.queueAgeMaxMs,
+      }),
       sessionsMax: options.sessionsMax,
     });
     shared = new SharedGroups({

@@ -22,6 +22,9 @@ export interface Lag {
   /** As `begin`, of a session whose client has been away; nothing is sent before {@link start}. */
   beginMissed(source: LogSource, offset: number): void;
   start(): void;
+  /** Partitions that are behind, and the next offset of each. */
+  behind(): Iterable<readonly [LogSource, number]>;
+  skipTo(source: LogSource, offset: number): void;
   /** The session can take messages again. */
   resume(): void;
   close(): void;

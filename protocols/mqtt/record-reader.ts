@@ -35,6 +35,10 @@ export class RecordReader implements Origin {
     return this.#cursor.offset;
   }
 
+  get timestampMs(): number {
+    return this.#cursor.timestampMs;
+  }
+
   /** Of the record that was matched last. */
   get source(): Partition {
     return (this.#source as LogSource).partition; // it has been matched

@@ -94,7 +94,17 @@ export interface MqttConfig {
   readonly keepaliveMaxSeconds: number;
   readonly receiveMaximum: number;
   readonly inflightMax: number;
+  readonly topicAliasMaximum: number;
+  /** A session outlives its connection no longer than this; 0xffffffff = for ever. */
+  readonly sessionExpiryMaxSeconds: number;
+  /** 0 = any number, as of the queue's limits. */
+  readonly sessionsMax: number;
+  readonly queueCountMax: number;
+  readonly queueAgeMaxMs: number;
   readonly subscriptionsMax: number;
+  readonly sharedGroupsMax: number;
+  readonly retainedCountMax: number;
+  readonly retainedSizeMax: number;
   readonly topicLevelsMax: number;
   readonly topicBytesMax: number;
   readonly wildcardsMax: number;

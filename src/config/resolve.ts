@@ -9,6 +9,9 @@ export interface LogConfig {
   readonly format: 'text' | 'json';
 }
 
+/** Session Expiry Interval of MQTT 5, section 3.1.2.11.2. */
+const MQTT_SESSION_NEVER_EXPIRES = 0xffff_ffff;
+
 export function resolveLog(config: CheckedConfig): LogConfig {
   return config.log;
 }
@@ -59,7 +62,18 @@ export function resolveBroker(config: CheckedConfig, workingDirectory: string): 
       keepaliveMaxSeconds: Math.ceil(mqtt.keepalive_max / 1000),
       receiveMaximum: mqtt.receive_maximum,
       inflightMax: mqtt.inflight_max,
+      topicAliasMaximum: mqtt.topic_alias_maximum,
+      sessionExpiryMaxSeconds:
+        mqtt.session_expiry_max === 0
+          ? MQTT_SESSION_NEVER_EXPIRES
+          : Math.ceil(mqtt.session_expiry_max / 1000),
+      sessionsMax: mqtt.sessions_max,
+      queueCountMax: mqtt.queue_count_max,
+      queueAgeMaxMs: mqtt.queue_age_max,
       subscriptionsMax: mqtt.subscriptions_max,
+      sharedGroupsMax: mqtt.shared_groups_max,
+      retainedCountMax: mqtt.retained_count_max,
+      retainedSizeMax: mqtt.retained_size_max,
       topicLevelsMax: mqtt.topic_levels_max,
       topicBytesMax: mqtt.topic_length_max,
       wildcardsMax: mqtt.wildcards_max,

@@ -369,9 +369,42 @@ export const configSchema = z.strictObject({
         description:
           'Publishes of QoS 1 and 2 that the hub has unacknowledged towards a client, if that allows as many.',
       }),
+      topic_alias_maximum: z.int().min(0).max(65_535).prefault(32).meta({
+        description: 'Topic aliases that an MQTT 5 client may give.',
+      }),
+      session_expiry_max: duration(0, 3650 * DAY_MS)
+        .prefault('0s')
+        .meta({
+          description:
+            'Longest that a session outlives its connection, whatever its client asks for. "0s": as long as it asks.',
+        }),
+      sessions_max: z.int().min(0).max(100_000_000).prefault(0).meta({
+        description:
+          'Sessions that outlive their connections; a client that asks for one more is refused (0x97). 0: any number.',
+      }),
+      queue_count_max: z.int().min(0).max(1_000_000).prefault(0).meta({
+        description:
+          'Messages that wait for a client that has been away; the oldest are skipped, and it is told. 0: any number.',
+      }),
+      queue_age_max: duration(0, 3650 * DAY_MS)
+        .prefault('0s')
+        .meta({
+          description: 'Messages older than this are skipped when a client comes back. "0s": none.',
+        }),
       subscriptions_max: z.int().min(1).max(1_000_000).prefault(10_000).meta({
         description: 'Subscriptions of one client.',
       }),
+      shared_groups_max: z.int().min(1).max(1_000_000).prefault(1000).meta({
+        description: 'Shared subscriptions, of whatever clients.',
+      }),
+      retained_count_max: z.int().min(0).max(100_000_000).prefault(1_000_000).meta({
+        description: 'Retained messages, of all topics.',
+      }),
+      retained_size_max: size(0, 256 * MIB)
+        .prefault('1MiB')
+        .meta({
+          description: 'Payload and properties of a retained message.',
+        }),
       topic_levels_max: z.int().min(1).max(65_535).prefault(128).meta({
         description: 'Levels of a topic name or filter.',
       }),

@@ -7,6 +7,7 @@ import type { Session } from '../session.ts';
 import type { GroupRecords } from '../share/share-groups.ts';
 import { Deadlines } from './deadlines.ts';
 import { DurableSession } from './durable-session.ts';
+import type { QueueLimits } from './queue-limits.ts';
 import { ReceivedPublishes } from './received-publishes.ts';
 import { ReceivedTail } from './received-tail.ts';
 import type { ResumptionOptions } from './resumption.ts';
@@ -25,6 +26,7 @@ export interface SessionsOptions {
   readonly clients: ReadonlyMap<string, { readonly session: Session | undefined }>;
   readonly dispatchers: Dispatchers;
   readonly resumption: Omit<ResumptionOptions, 'sourceOf'>;
+  readonly queueLimits: QueueLimits;
   readonly sessionsMax: number;
   /** Resolves when the log has it, or never will. Never rejects. */
   publishWill(clientId: string, will: StoredWill): Promise<void>;
@@ -247,6 +249,7 @@ export class Sessions {
     try {
       const sourceOf = dispatchers.sourceOf.bind(dispatchers);
       await resendExchanges(session, exchanges, { ...resumption, sourceOf });
+      if (!session.closed) await this.#options.queueLimits.apply(session);
     } catch (error) {
       this.#log.error('mqtt-resumption-failed', { clientId: session.clientId, error });
     }

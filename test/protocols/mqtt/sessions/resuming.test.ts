@@ -2,19 +2,8 @@
 import type { IPublishPacket } from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
 import type { Connected, Serving } from '../front-end-fixture.ts';
-import { serve } from '../front-end-fixture.ts';
-
-const KEPT = { clean: false, properties: { sessionExpiryInterval: 3600 } };
-
-async function subscribe(client: Connected, topic: string, qos: 0 | 1 | 2): Promise<void> {
-  client.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic, qos }] });
-  await client.expect('suback');
-}
-
-async function leave(client: Connected): Promise<void> {
-  client.send({ cmd: 'disconnect' });
-  await client.end();
-}
+import { eventually, serve } from '../front-end-fixture.ts';
+import { KEPT, leave, subscribe } from './sessions-fixture.ts';
 
 async function publish(client: Connected, topic: string, payload: string, qos: 0 | 1 = 1): Promise<void> {
   client.send({ cmd: 'publish', topic, payload, qos, messageId: 7, dup: false, retain: false });
@@ -166,5 +155,77 @@ describe('a session that is kept', () => {
     expect(await client.expect('publish')).toMatchObject({ topic: 'new', payload: Buffer.from('news') });
     client.send({ cmd: 'pingreq' });
     await client.expect('pingresp');
+  });
+});
+
+describe('what waits for a client', () => {
+  const skippedOf = ({ properties }: IPublishPacket): unknown =>
+    properties?.userProperties?.['polylog.skipped'];
+
+  it('and retention has removed is counted, and told with the next message', async () => {
+    const serving = await serve();
+    await serving.hub.produce('t', { value: 'before' });
+    await leftBehind(serving, '#');
+    for (const value of ['1', '2', '3']) await serving.hub.produce('t', { value });
+    await serving.hub.topics.partition('t', 0)?.deleteRecords(3);
+    const client = await back(serving);
+    const first = await client.expect('publish');
+    expect([first.payload.toString(), skippedOf(first)]).toEqual(['3', '2']);
+    ack(client, first);
+    await serving.hub.produce('t', { value: '4' });
+    expect(skippedOf(await client.expect('publish'))).toBeUndefined();
+    expect(serving.frontEnd.counters.droppedRetention).toBe(2);
+  });
+
+  it('is no more than so many messages: the oldest are skipped', async () => {
+    const serving = await serve({ queueCountMax: 2 });
+    await serving.hub.produce('t', { value: 'before' });
+    await leftBehind(serving, 't');
+    for (const value of ['1', '2', '3', '4']) {
+      await serving.hub.produce('t', { value });
+      await serving.hub.produce('other', { value });
+      serving.hub.clock.advance(1);
+    }
+    const client = await back(serving);
+    const first = await client.expect('publish');
+    expect([first.payload.toString(), skippedOf(first)]).toEqual([
+      '3',
+      String(serving.frontEnd.counters.droppedQueueLimit),
+    ]);
+    expect((await client.expect('publish')).payload.toString()).toBe('4');
+  });
+
+  it('of a topic that was deleted and made again is what the new one has', async () => {
+    const serving = await serve();
+    const client = await back(serving);
+    await subscribe(client, '#', 1);
+    await serving.hub.produce('t', { value: 'in flight' });
+    await client.expect('publish');
+    await leave(client);
+    await serving.hub.topics.delete('t');
+    const again = await back(serving);
+    await eventually(() => serving.frontEnd.counters.droppedRetention === 1);
+    await serving.hub.produce('t', { value: 'new' });
+    expect(await again.expect('publish')).toMatchObject({ payload: Buffer.from('new'), dup: false });
+  });
+
+  it('is resent within the Receive Maximum of the new connection', async () => {
+    const serving = await serve();
+    const client = await back(serving);
+    await subscribe(client, '#', 1);
+    for (const value of ['1', '2', '3']) await serving.hub.produce('t', { value });
+    for (let count = 0; count < 3; count++) await client.expect('publish');
+    await leave(client);
+    const narrow = { ...KEPT, properties: { ...KEPT.properties, receiveMaximum: 1 } };
+    const again = await serving.client(5, { clientId: 'kept', ...narrow });
+    const received: string[] = [];
+    for (let count = 0; count < 3; count++) {
+      const resent = await again.expect('publish');
+      received.push(resent.payload.toString());
+      again.send({ cmd: 'pingreq' });
+      await again.expect('pingresp');
+      ack(again, resent);
+    }
+    expect(received).toEqual(['1', '2', '3']);
   });
 });

@@ -1,0 +1,117 @@
+// Limits of what waits for a client that is back, by age and by count: the oldest messages are skipped, counted, and the
+// client is told how much of the log that was. They are held against when a client comes back, not while it is away:
+// what waits is the log's own and costs nothing until then.
+import type { Clock, Log } from '../../port.ts';
+import type { MqttCounters } from '../counters.ts';
+import { deliveryOf } from '../deliveries.ts';
+import type { LogSource } from '../log-source.ts';
+import type { RecordReader } from '../record-reader.ts';
+import type { Session } from '../session.ts';
+
+export interface QueueLimitsOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly counters: MqttCounters;
+  readonly reader: RecordReader;
+  /** 0 = no limit, as below. */
+  readonly countMax: number;
+  readonly ageMaxMs: number;
+}
+
+const READ_BYTES = 256 * 1024;
+
+/** A message that waits. */
+interface Waiting {
+  readonly source: LogSource;
+  readonly offset: number;
+  readonly timestampMs: number;
+}
+
+export class QueueLimits {
+  readonly #options: QueueLimitsOptions;
+  /** One session is counted at a time, for that takes memory. */
+  #counting: Promise<void> = Promise.resolve();
+
+  constructor(options: QueueLimitsOptions) {
+    this.#options = options;
+  }
+
+  /** Before the session's lag starts. Rejects when the log cannot be read. */
+  async apply(session: Session): Promise<void> {
+    const { countMax, ageMaxMs } = this.#options;
+    if (ageMaxMs > 0) await this.#skipOld(session);
+    if (countMax === 0 || session.closed) return;
+    const counted = this.#counting.then(() => this.#skipBeyond(session));
+    this.#counting = counted.catch(() => undefined);
+    await counted;
+  }
+
+  async #skipOld(session: Session): Promise<void> {
+    const oldestMs = this.#options.clock.now() - this.#options.ageMaxMs;
+    for (const [source, offset] of behind(session)) {
+      const found = await source.partition.offsetForTime(oldestMs, 'highWatermark');
+      if (session.closed) return;
+      this.#skipTo(session, source, offset, found?.offset ?? source.position);
+    }
+  }
+
+  async #skipBeyond(session: Session): Promise<void> {
+    const { countMax } = this.#options;
+    const sources = behind(session);
+    const offsets = sources.reduce((sum, [source, offset]) => sum + source.position - offset, 0);
+    if (offsets <= countMax) return;
+    let newest: Waiting[] = [];
+    for (const [source, offset] of sources) {
+      const waiting = await this.#waitingFor(session, source, offset);
+      if (session.closed) return;
+      newest = [...newest, ...waiting].sort((left, right) => left.timestampMs - right.timestampMs);
+      newest = newest.slice(-countMax);
+    }
+    const first = new Map<LogSource, number>();
+    for (const { source, offset } of newest) first.set(source, Math.min(offset, first.get(source) ?? offset));
+    for (const [source, offset] of sources) {
+      this.#skipTo(session, source, offset, first.get(source) ?? source.position);
+    }
+  }
+
+  /** The newest of a partition, as many as may wait in all. */
+  async #waitingFor(session: Session, source: LogSource, fromOffset: number): Promise<Waiting[]> {
+    const { reader, countMax } = this.#options;
+    const end = source.position;
+    let waiting: Waiting[] = [];
+    let offset = Math.max(fromOffset, source.partition.logStartOffset);
+    while (offset < end && !session.closed) {
+      const range = await source.partition.read({ offset, maxBytes: READ_BYTES, upTo: 'lastStable' });
+      if (range.refused !== undefined || range.nextOffset <= offset) break;
+      reader.open(range);
+      while (reader.next(offset) && reader.offset < end) {
+        const delivery = deliveryOf(reader.match(source), session);
+        if (delivery === undefined || delivery.qos === 0) continue;
+        waiting.push({ source, offset: reader.offset, timestampMs: reader.timestampMs });
+      }
+      range.release?.();
+      offset = range.nextOffset;
+      if (waiting.length > countMax * 2) waiting = waiting.slice(-countMax);
+    }
+    return waiting;
+  }
+
+  #skipTo(session: Session, source: LogSource, fromOffset: number, toOffset: number): void {
+    if (toOffset <= fromOffset) return;
+    const skipped = toOffset - fromOffset;
+    const { topic, partition } = source.partition;
+    this.#options.counters.droppedQueueLimit += skipped;
+    this.#options.log.warn('mqtt-queue-limit', {
+      clientId: session.clientId,
+      ...{ topic, partition, fromOffset, toOffset },
+    });
+    session.own.skipped += skipped;
+    session.lag?.skipTo(source, toOffset);
+  }
+}
+
+function behind(session: Session): (readonly [LogSource, number])[] {
+  return [...(session.lag?.behind() ?? [])].filter(
+    ([source, offset]) => !source.closed && offset < source.position,
+  );
+}
