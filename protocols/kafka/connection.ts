@@ -319,7 +319,7 @@ export class Connection {
       return;
     }
     this.#slots.splice(0, answered);
-    if (writer.length > 0) this.#socket.write(writer.take());
+    if (writer.length > 0) writer.writeTo(this.#socket);
     this.#account();
     if (isHangingUp) this.#hangUp();
     this.#pump();
