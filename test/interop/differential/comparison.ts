@@ -18,6 +18,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   'port',
   'clusterId',
   'documentation',
+  'transactionStartTimeMs',
 ]);
 /** Any epoch that there is, is as good as another. */
 const EPOCHS: ReadonlySet<string> = new Set(['leaderEpoch', 'committedLeaderEpoch']);

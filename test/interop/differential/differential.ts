@@ -10,6 +10,7 @@ import { type Difference, differences, Normalizer } from './comparison.ts';
 import { EXCEPTIONS, type Exception } from './exceptions.ts';
 import { groupPrograms } from './group-programs.ts';
 import { type Program, play } from './program.ts';
+import { transactionPrograms } from './transaction-programs.ts';
 
 const README = join(import.meta.dirname, '..', '..', '..', 'protocols', 'kafka', 'README.md');
 
@@ -24,10 +25,10 @@ const HUB_SETTINGS = '[kafka]\ngroup_initial_rebalance_delay = "0s"\n';
 
 export const differential: readonly InteropCase[] = [
   {
-    name: 'requests about groups and administration, valid and invalid, are answered as Apache Kafka does, field by field',
+    name: 'requests about groups, administration and transactions, valid and invalid, are answered as Apache Kafka does, field by field',
     needs: ['kafka-broker'],
     timeoutMs: 300_000,
-    run: () => compareAll([...groupPrograms, ...adminPrograms]),
+    run: () => compareAll([...groupPrograms, ...adminPrograms, ...transactionPrograms]),
   },
 ];
 
