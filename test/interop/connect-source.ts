@@ -26,6 +26,8 @@ const distributedProperties = (port: number, restPort: number, name: string): Re
   'config.storage.replication.factor': '1',
   'offset.storage.replication.factor': '1',
   'status.storage.replication.factor': '1',
+  // Who comes after a killed worker reads its offsets to their end: it waits for the transaction that is left open.
+  'producer.transaction.timeout.ms': '5000',
   'scheduled.rebalance.max.delay.ms': '0',
   'session.timeout.ms': '6000',
   'heartbeat.interval.ms': '500',

@@ -2,6 +2,7 @@
 // cannot run is named with its reason; the last line is `N passed, N failed`, and a run in which nothing passed fails.
 import { describeRunning } from '../helpers/child.ts';
 import { startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
+import { bankTransfer } from './bank.ts';
 import type { InteropCase } from './case.ts';
 import { connectCases } from './connect.ts';
 import { differential } from './differential/differential.ts';
@@ -16,7 +17,7 @@ import { missingPrograms } from './programs.ts';
 import { pythonClients } from './python-clients.ts';
 import { readmeTryIt } from './readme.ts';
 import { restarts } from './restarts.ts';
-import { streamsCases } from './streams.ts';
+import { streamsCases, streamsExactlyOnce } from './streams.ts';
 import { topicTools } from './topic-tools.ts';
 import { transactionCases } from './transactions.ts';
 
@@ -36,7 +37,9 @@ const cases: readonly InteropCase[] = [
   ...connectCases,
   ...transactionCases,
   ...restarts,
+  streamsExactlyOnce,
   ...differential,
+  bankTransfer,
 ];
 
 const CASE_MS = 60_000;
