@@ -171,7 +171,13 @@ export class PublishFlow {
         this.#options.onUnanswerable(reasonCode, run.message);
         return;
       }
-      this.#acknowledge(entry >> 16, entry & 0xffff, reasonCode);
+      if (failed) {
+        // What entryOf has packed.
+        const qos = (entry >> 16) as QoS;
+        this.#options.session.refusePublish(qos, entry & 0xffff, reasonCode, run.message);
+      } else {
+        this.#acknowledge(entry >> 16, entry & 0xffff, reasonCode);
+      }
     }
   }
 

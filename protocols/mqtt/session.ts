@@ -12,6 +12,7 @@ import type { MessageView } from './message-view.ts';
 import type { Output } from './output.ts';
 import { OwnPart } from './own-part.ts';
 import { ACKNOWLEDGEMENT, acknowledgementLength, writeAcknowledgement } from './packets/acknowledgement.ts';
+import { encodeRefusedPublish } from './packets/cold-packets.ts';
 import type { OwnProperties } from './packets/own-properties.ts';
 import type { QoS, Version } from './packets/publish.ts';
 import { REMAINING_LENGTH_MAX } from './packets/publish.ts';
@@ -41,6 +42,8 @@ export interface SessionOptions {
   /** The client's Maximum Packet Size. */
   readonly packetBytesMax: number;
   readonly outputBytesMax: number;
+  /** Request Problem Information (section 3.1.2.11.7); absent = yes, which has an effect in version 5 alone. */
+  readonly wantsProblemInformation?: boolean;
   /** Topic aliases that the client takes; 0 below version 5. */
   readonly topicAliasMaximum: number;
   /** See hooks.ts; absent = everything is delivered. */
@@ -79,6 +82,8 @@ export class Session {
   /** Undefined for a session that ends with its connection. */
   durable: DurableSession | undefined;
   readonly own: OwnPart;
+  /** Whether answers may say why in words [MQTT-3.1.2-29]. */
+  readonly wantsReasons: boolean;
 
   readonly #access: Access;
   readonly #log: Log;
@@ -106,6 +111,7 @@ export class Session {
     this.#inflightMax = options.inflightMax;
     this.packetBytesMax = options.packetBytesMax;
     this.#outputBytesMax = options.outputBytesMax;
+    this.wantsReasons = options.version === 5 && options.wantsProblemInformation !== false;
     this.own = new OwnPart(options.version, options.topicAliasMaximum);
   }
 
@@ -342,6 +348,15 @@ export class Session {
       packetId,
       known ? REASON.SUCCESS : REASON.PACKET_IDENTIFIER_NOT_FOUND,
     );
+  }
+
+  /** A publish was not taken: the answer says why, where the client wants that and takes a packet of the size. */
+  refusePublish(qos: QoS, packetId: number, reasonCode: number, message: string): void {
+    const packet = this.wantsReasons
+      ? encodeRefusedPublish(qos === 1 ? 'puback' : 'pubrec', packetId, reasonCode, message)
+      : undefined;
+    if (packet !== undefined && packet.length <= this.packetBytesMax) this.send(packet);
+    else this.acknowledge(qos === 1 ? ACKNOWLEDGEMENT.PUBACK : ACKNOWLEDGEMENT.PUBREC, packetId, reasonCode);
   }
 
   /** @param firstByte of {@link ACKNOWLEDGEMENT}. */

@@ -263,9 +263,15 @@ function capabilities(
     maximumPacketSize: options.packetBytesMax,
     sharedSubscriptionAvailable: true,
     ...(packet.sessionExpirySeconds === expirySeconds ? {} : { sessionExpiryInterval: expirySeconds }),
+    ...(packet.wantsResponseInformation ? { responseInformation: responseInformationOf(clientId) } : {}),
     ...(packet.clientId === '' ? { assignedClientIdentifier: clientId } : {}),
     ...(keepAliveMaxSeconds === undefined ? {} : { serverKeepAlive: keepAliveMaxSeconds }),
   };
+}
+
+/** What a client may begin its response topics with (section 4.10.1): its own, as far as that can be a topic name. */
+function responseInformationOf(clientId: string): string {
+  return `response/${clientId.replaceAll(/[+#/]/g, '_')}/`;
 }
 
 /** A v5 client that asks for more than the maximum is told it; older ones cannot be told, and keep their own. */
@@ -294,6 +300,7 @@ function newSession({ client, callbacks, packet, clientId, principal }: Connecti
     inflightMax: Math.min(packet.receiveMaximum, options.inflightMax),
     packetBytesMax: packet.packetBytesMax,
     outputBytesMax: options.outputBytesMax,
+    wantsProblemInformation: packet.wantsProblemInformation,
     topicAliasMaximum: packet.topicAliasMaximum,
     ...(context.hooks.authorizeForward && {
       mayForward: (topic) => context.hooks.authorizeForward?.(who, topic) !== false,

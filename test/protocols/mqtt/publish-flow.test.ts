@@ -26,8 +26,10 @@ function flowOf(
   const received = new Map<number, 'storing' | 'stored'>();
   const acknowledge = (firstByte: number, packetId: number, reasonCode: number) =>
     events.push(`${firstByte === 0x40 ? 'PUBACK' : 'PUBREC'} ${packetId} ${reasonCode}`);
+  const refusePublish = (qos: number, packetId: number, reasonCode: number) =>
+    acknowledge(qos === 1 ? 0x40 : 0x50, packetId, reasonCode);
   // The flow needs no more of a session than this.
-  const session = { version, received, acknowledge } as unknown as Session;
+  const session = { version, received, acknowledge, refusePublish } as unknown as Session;
   const unstored = new UnstoredBytes(limits.totalMax ?? 1000);
   const counters = newCounters();
   const flow = new PublishFlow({
