@@ -11,7 +11,7 @@ export const milliseconds = z.int().meta({ description: 'Milliseconds since the 
 // Object.keys loses the type of the keys of a constant.
 const codes = Object.keys(ERROR_STATUS) as [ErrorCode, ...ErrorCode[]];
 
-export const errorShape = z.strictObject({
+const errorShape = z.strictObject({
   error: z.strictObject({
     code: z.enum(codes),
     message: z.string(),

@@ -12,7 +12,7 @@ export interface BadTimeQuery {
 }
 
 /** Milliseconds below this were 1973; a number that small is seconds of our days. */
-export const SECONDS_BELOW = 100_000_000_000;
+const SECONDS_BELOW = 100_000_000_000;
 /** The last millisecond that ECMAScript has a date for (ECMA-262 §21.4.1.1). */
 const LAST_MS = 8.64e15;
 

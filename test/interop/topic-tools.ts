@@ -1,10 +1,11 @@
 // Apache's tools for topics, configs, directories and the cluster: what they change is so, and what they show is true.
-import { deepEqual, equal, match, rejects } from 'node:assert/strict';
+import { deepEqual, doesNotMatch, equal, match, rejects } from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { RawKafka, recordBatch } from '../helpers/raw-kafka.ts';
 import { freshTopic, type InteropCase } from './case.ts';
+import { BrokerClient } from './differential/broker-client.ts';
 import { kafkaTool } from './kafka-tools.ts';
 
 const TOPICS = 'org.apache.kafka.tools.TopicCommand';
@@ -106,6 +107,34 @@ const directoriesAndOffsets: InteropCase = {
   },
 };
 
+const transactionsTool: InteropCase = {
+  name: "Apache's kafka-transactions lists and describes what is open, finds nothing that hangs, and sees the hub's own abort",
+  needs: ['kafka-tools'],
+  async run(hub) {
+    const tool = toolsOf(hub.kafkaPort);
+    const topic = freshTopic('tools');
+    const id = `${topic}-id`;
+    await tool(TOPICS, '--create', '--topic', topic);
+    const client = await BrokerClient.connect(hub.kafkaPort);
+    const asked = { transactionalId: id, transactionTimeoutMs: 60_000 };
+    const made = await client.ask('initProducerId', 4, asked);
+    if (made === 'closed') throw new Error('the hub closed the connection');
+    const { producerId, producerEpoch } = made;
+    await client.ask('addPartitionsToTxn', 3, {
+      ...{ v3AndBelowTransactionalId: id, v3AndBelowProducerId: producerId },
+      ...{ v3AndBelowProducerEpoch: producerEpoch, v3AndBelowTopics: [{ name: topic, partitions: [0] }] },
+    });
+    match(await tool(TRANSACTIONS, 'list'), new RegExp(`^${id}\\s.*Ongoing`, 'm'));
+    const described = await tool(TRANSACTIONS, 'describe', '--transactional-id', id);
+    match(described, new RegExp(`${id}[^]*Ongoing[^]*${topic}-0`));
+    doesNotMatch(await tool(TRANSACTIONS, 'find-hanging', '--broker-id', NODE), new RegExp(topic));
+    const url = `${hub.adminUrl}/api/v1/transactions/${id}:abort`;
+    equal((await fetch(url, { method: 'POST' })).status, 200);
+    match(await tool(TRANSACTIONS, 'list'), new RegExp(`^${id}\\s.*CompleteAbort`, 'm'));
+    client.close();
+  },
+};
+
 const reassignments: InteropCase = {
   name: "Apache's kafka-reassign-partitions and kafka-leader-election find everything where it belongs",
   needs: ['kafka-tools'],
@@ -135,4 +164,5 @@ export const topicTools: readonly InteropCase[] = [
   brokerConfigs,
   directoriesAndOffsets,
   reassignments,
+  transactionsTool,
 ];

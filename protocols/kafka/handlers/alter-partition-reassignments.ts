@@ -2,6 +2,7 @@
 // again is done at once, any other node is none that there is, and there is never a move to cancel.
 
 import { allows, type Call, defineApi } from '../api.ts';
+import { asksTooMuch, TOO_MUCH_ASKED } from '../asked-partitions.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import {
   AlterPartitionReassignmentsRequest,
@@ -29,6 +30,8 @@ function handleAlterPartitionReassignments(
     const errorMessage = 'not allowed to alter the cluster';
     return { errorCode: ERROR_CODES.CLUSTER_AUTHORIZATION_FAILED, errorMessage, responses: [] };
   }
+  if (asksTooMuch(request.topics.map(({ partitions }) => partitions.length)))
+    return { errorCode: ERROR_CODES.INVALID_REQUEST, errorMessage: TOO_MUCH_ASKED, responses: [] };
   const responses = request.topics.map(({ name, partitions }) => ({
     name,
     partitions: partitions.map((partition) => reassign(call, name, partition)),

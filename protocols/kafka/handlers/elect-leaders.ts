@@ -3,6 +3,7 @@
 // the partitions that need none.
 
 import { allows, type Call, defineApi } from '../api.ts';
+import { asksTooMuch } from '../asked-partitions.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { ElectLeadersRequest, ElectLeadersResponse } from '../messages/elect-leaders.ts';
 
@@ -28,6 +29,11 @@ export const electLeaders = defineApi({
 
 function handleElectLeaders(request: ElectLeadersRequest, call: Call): ElectLeadersResponse {
   const { electionType, topicPartitions } = request;
+  if (topicPartitions !== null && asksTooMuch(topicPartitions.map(({ partitions }) => partitions.length)))
+    return {
+      ...(call.version >= 1 ? { errorCode: ERROR_CODES.INVALID_REQUEST } : {}),
+      replicaElectionResults: [],
+    };
   const refusal = refusalOf(call, electionType);
   if (refusal !== undefined) {
     const replicaElectionResults = resultsOf(topicPartitions ?? [], () => refusal);

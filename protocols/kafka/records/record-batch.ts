@@ -29,7 +29,7 @@ export const RECORD_COUNT_AT = BASE_SEQUENCE_AT + 4;
 export const BATCH_HEADER_BYTES = RECORD_COUNT_AT + 4;
 
 export const MAGIC = 2;
-export const COMPRESSION_MASK = 0x07;
+const COMPRESSION_MASK = 0x07;
 export const LOG_APPEND_TIME_BIT = 0x08;
 export const TRANSACTIONAL_BIT = 0x10;
 export const CONTROL_BIT = 0x20;

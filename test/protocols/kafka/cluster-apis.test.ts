@@ -316,3 +316,13 @@ test.each([
     expect(topics[0]?.partitions[0]).toMatchObject({ errorCode: code, offset });
   },
 );
+
+test('more partitions than anybody has are not answered one by one', async () => {
+  const client = await kafka.connect();
+  const partitions = Array.from({ length: 200_001 }, () => 0);
+  const elected = await client.ask(api.electLeaders, 2, {
+    topicPartitions: [{ topic: 'nope', partitions }],
+    timeoutMs: 1000,
+  });
+  expect(elected).toMatchObject({ errorCode: ERROR_CODES.INVALID_REQUEST, replicaElectionResults: [] });
+});
