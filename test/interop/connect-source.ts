@@ -105,11 +105,13 @@ export const connectSource: InteropCase = {
       worker.kill('SIGKILL');
       await worker.finished;
       worker = await start();
-      appendFileSync(file, numberedLines(LINES, 2 * LINES));
+      // It keeps lines of a full batch until more come: some are left at its end.
+      appendFileSync(file, numberedLines(LINES, 2 * LINES + 200));
       const values = await committed(hub, topic, 2 * LINES);
       worker.kill('SIGTERM');
       await worker.finished;
-      equal(values.map((value) => `${value}\n`).join(''), numberedLines(0, 2 * LINES));
+      ok(values.length >= 2 * LINES, `only ${values.length} lines`);
+      equal(values.map((value) => `${value}\n`).join(''), numberedLines(0, values.length));
       return `${values.length} lines through a kill of the hub and one of the worker`;
     }),
 };

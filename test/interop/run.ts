@@ -5,6 +5,7 @@ import { startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
 import { bankTransfer } from './bank.ts';
 import type { InteropCase } from './case.ts';
 import { connectCases } from './connect.ts';
+import { connectSource } from './connect-source.ts';
 import { differential } from './differential/differential.ts';
 import { goClients } from './go-clients.ts';
 import { groupCases } from './groups.ts';
@@ -38,6 +39,7 @@ const cases: readonly InteropCase[] = [
   ...transactionCases,
   ...restarts,
   streamsExactlyOnce,
+  connectSource,
   ...differential,
   bankTransfer,
 ];
