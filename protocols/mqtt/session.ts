@@ -26,29 +26,9 @@ import {
 } from './packets/publish-writer.ts';
 import { isFailure, REASON } from './reason-codes.ts';
 import type { RetainedRequest } from './retained/retained-request.ts';
+import type { SessionOptions } from './session-options.ts';
 import type { DurableSession } from './sessions/durable-session.ts';
 import type { Subscription } from './subscription-tree.ts';
-
-export interface SessionOptions {
-  readonly clientId: string;
-  readonly version: Version;
-  readonly principal: Principal;
-  readonly access: Access;
-  readonly log: Log;
-  readonly output: Output;
-  readonly counters: MqttCounters;
-  /** QoS 1 and 2 messages unacknowledged at most: the client's Receive Maximum and the server's own bound. */
-  readonly inflightMax: number;
-  /** The client's Maximum Packet Size. */
-  readonly packetBytesMax: number;
-  readonly outputBytesMax: number;
-  /** Request Problem Information (section 3.1.2.11.7); absent = yes, which has an effect in version 5 alone. */
-  readonly wantsProblemInformation?: boolean;
-  /** Topic aliases that the client takes; 0 below version 5. */
-  readonly topicAliasMaximum: number;
-  /** See hooks.ts; absent = everything is delivered. */
-  readonly mayForward?: (topic: string) => boolean;
-}
 
 /** A subscription of a session; `starts` says from which offset on, where that is not simply "from now on". */
 export interface SessionSubscription extends Subscription<Session> {

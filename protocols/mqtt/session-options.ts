@@ -1,0 +1,26 @@
+// What a session is made of: its client's word in CONNECT, and what all sessions share.
+import type { Access, Log, Principal } from '../port.ts';
+import type { MqttCounters } from './counters.ts';
+import type { Output } from './output.ts';
+import type { Version } from './packets/publish.ts';
+
+export interface SessionOptions {
+  readonly clientId: string;
+  readonly version: Version;
+  readonly principal: Principal;
+  readonly access: Access;
+  readonly log: Log;
+  readonly output: Output;
+  readonly counters: MqttCounters;
+  /** QoS 1 and 2 messages unacknowledged at most: the client's Receive Maximum and the server's own bound. */
+  readonly inflightMax: number;
+  /** The client's Maximum Packet Size. */
+  readonly packetBytesMax: number;
+  readonly outputBytesMax: number;
+  /** Request Problem Information (section 3.1.2.11.7); absent = yes, which has an effect in version 5 alone. */
+  readonly wantsProblemInformation?: boolean;
+  /** Topic aliases that the client takes; 0 below version 5. */
+  readonly topicAliasMaximum: number;
+  /** See hooks.ts; absent = everything is delivered. */
+  readonly mayForward?: (topic: string) => boolean;
+}
