@@ -67,7 +67,11 @@ export async function openHub(options: HubOptions): Promise<LocalHub> {
   const onLogFailed = (partition: HubPartition): void => reopening.failed(partition);
   const topicStore = new TopicStore({ metaStore, store, nodeId, clock, log, defaultConfig, onLogFailed });
   const loaded = await topicStore.load();
-  const topics = new HubTopics({ topicStore, defaults, defaultConfig, random, clock, log }, loaded);
+  const isDiskShort = () => store.isDiskShort;
+  const topics = new HubTopics(
+    { topicStore, defaults, defaultConfig, random, clock, log, isDiskShort },
+    loaded,
+  );
   const reopening = new Reopening({ topics, store, clock, log });
   for (const declared of options.declaredTopics) await declareTopic(topics, declared, log);
   const cluster = new OneNodeCluster({

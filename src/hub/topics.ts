@@ -26,6 +26,8 @@ export interface TopicsOptions extends TopicSurroundings {
   readonly topicStore: TopicStore;
   readonly defaults: TopicDefaults;
   readonly random: Random;
+  /** Appends are refused, for less is free on the disk than its reserve. */
+  readonly isDiskShort: () => boolean;
 }
 
 /** A request that has passed the checks that need no turn. */
@@ -306,6 +308,13 @@ export class HubTopics implements Topics {
     if (illegal !== undefined) return { error: 'invalid-name', message: illegal };
     if (this.#byName.has(name) || isReservedTopicName(name)) return refuseInternal(name);
     if (!autoCreate) return { error: 'unknown-topic', message: `there is no topic ${name}` };
+    if (this.#options.isDiskShort()) {
+      // Nothing could be written to it.
+      return {
+        error: 'limit',
+        message: 'no topic is made by first use: less is free on the disk than its reserve',
+      };
+    }
     // Those being made count, for they are decided.
     if (this.#ordinaryCount + this.#ensuring.size < autoCreateLimit) return undefined;
     const message = `no topic is made by first use when there are ${autoCreateLimit} (topics.auto_create_limit)`;

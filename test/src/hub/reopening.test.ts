@@ -83,6 +83,8 @@ describe('with a reserve', () => {
     expect(applied.get('group')).toBe('offset');
     expect(numbersOf(await readTexts(hub, partition))).toEqual(upTo(count));
     expect(hub.faults()).toEqual(['appends are refused: less is free on the disk than its reserve']);
+    expect(await hub.topics.ensure('new')).toMatchObject({ error: 'limit' });
+    expect(hub.topics.get('new')).toBeUndefined();
 
     files.capacityBytes += MIB;
     await until(machine, () => hub.faults().length === 0);
