@@ -3,7 +3,7 @@
 // The buffer is cut from a slab: `take` hands out what was written and goes on behind it, so that small
 // frames share one allocation and none is ever written to again after it was handed out. What is to be kept for
 // long is better copied, or it keeps its slab. A large frame has a buffer of its own, which is used again once it is
-// given back: a new one for each would keep the garbage collector busy (a fifth of a fetch).
+// given back: a new one of a megabyte for each would be the garbage collector's to find.
 
 import { unrepresentable } from './errors.ts';
 
