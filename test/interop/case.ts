@@ -21,7 +21,8 @@ export type ProgramName =
   | 'java-clients'
   | 'python3'
   | 'python-kafka'
-  | 'go';
+  | 'go'
+  | 'mqtt-sequences';
 
 let topics = 0;
 

@@ -5,10 +5,18 @@ import { prepareGo } from './go-clients.ts';
 import { prepareJavaClients } from './java.ts';
 import { prepareKafkaBroker } from './kafka-broker.ts';
 import { prepareKafkaTools } from './kafka-tools.ts';
+import { prepareSequences } from './mqtt-sequences/mqtt-sequences.ts';
 import { preparePython, preparePythonWithKafka } from './python.ts';
 
 /** Fetched or built before they can be used. */
-type PreparedName = 'kafka-tools' | 'kafka-broker' | 'java-clients' | 'python3' | 'python-kafka' | 'go';
+type PreparedName =
+  | 'kafka-tools'
+  | 'kafka-broker'
+  | 'java-clients'
+  | 'python3'
+  | 'python-kafka'
+  | 'go'
+  | 'mqtt-sequences';
 
 const INSTALLED_BY: Readonly<Record<Exclude<ProgramName, PreparedName>, string>> = {
   kcat: 'apt-get install kcat',
@@ -24,6 +32,7 @@ const PREPARED_BY: Readonly<Record<PreparedName, () => Promise<string | undefine
   python3: preparePython,
   'python-kafka': preparePythonWithKafka,
   go: prepareGo,
+  'mqtt-sequences': prepareSequences,
 };
 
 /** Why each missing program cannot be used; a program that is not in the map can. */

@@ -12,6 +12,7 @@ import { groupCases } from './groups.ts';
 import { javaClients } from './java-clients.ts';
 import { kafkaToMqtt } from './kafka-to-mqtt.ts';
 import { logFiles } from './log-files.ts';
+import { mqttSequences } from './mqtt-sequences/mqtt-sequences.ts';
 import { mqttToKafka } from './mqtt-to-kafka.ts';
 import { offsets } from './offsets.ts';
 import { missingPrograms } from './programs.ts';
@@ -27,6 +28,7 @@ const cases: readonly InteropCase[] = [
   readmeTryIt,
   ...kafkaToMqtt,
   ...mqttToKafka,
+  mqttSequences,
   ...offsets,
   ...groupCases,
   ...topicTools,
