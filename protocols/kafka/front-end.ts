@@ -32,12 +32,20 @@ const IDLE_CHECKS = 4;
 
 /** Resolves when the state of groups and transactions is read; listeners come after. */
 export async function createKafkaFrontEnd(hub: Hub, options: KafkaOptions = {}): Promise<FrontEnd> {
+  return new KafkaFrontEnd(await openKafkaContext(hub, options));
+}
+
+/** What handlers work with, without anybody who asks them. */
+export async function openKafkaContext(
+  hub: Hub,
+  options: KafkaOptions,
+): Promise<Omit<KafkaContext, 'listeners'>> {
   const settings = kafkaSettings(options);
   const groups = await GroupCoordinator.open(hub, settings.groups);
   const offsets = new GroupOffsets(hub, groups, settings.offsets);
   const transactionalOffsets = new TransactionalOffsets(groups, offsets);
   const transactions = await TransactionCoordinator.open(hub, settings.transactions, transactionalOffsets);
-  return new KafkaFrontEnd({
+  return {
     hub,
     settings,
     groups,
@@ -49,7 +57,7 @@ export async function createKafkaFrontEnd(hub: Hub, options: KafkaOptions = {}):
     apis: APIS,
     encoder: new BatchEncoder(),
     cursor: hub.cursor(),
-  });
+  };
 }
 
 interface Listener {

@@ -168,7 +168,7 @@ export class Dispatchers {
     this.#running = true;
     for (const topic of this.#options.hub.topics.list()) {
       if (topic.internal) continue;
-      for (const partition of topic.partitions) this.#add(partition, partition.highWatermark);
+      for (const partition of topic.partitions) this.#add(partition, this.#endOf(partition));
     }
   }
 
@@ -185,6 +185,13 @@ export class Dispatchers {
   }
 
   /** All of it is news to everybody who is subscribed. */
+  /** Of what is dispatched now: who catches up reads up to there, and further nothing may come for as long as a transaction lasts. */
+  #endOf(partition: Partition): number {
+    return this.#options.mappings.visibilityOf(partition.topic) === 'lastStable'
+      ? partition.lastStableOffset
+      : partition.highWatermark;
+  }
+
   #startNewPartitions(topic: TopicView): void {
     if (topic.internal) return;
     for (const partition of topic.partitions) {

@@ -282,7 +282,8 @@ export class HubPartition implements Partition {
     return Array.from(producers.all, (state) => ({
       producerId: state.producerId,
       producerEpoch: state.epoch,
-      lastSequence: Math.max(-1, state.lastSequence),
+      // An epoch that a control batch began has none yet, whatever is to come next.
+      lastSequence: state.covered === 0 ? -1 : state.lastSequence,
       lastTimestampMs: state.usedAtMs,
       transactionStartOffset: producers.transactionStartOf(state.producerId),
       coordinatorEpoch: state.coordinatorEpoch,
