@@ -19,6 +19,7 @@ export interface ChaosClientOptions {
   onFault(message: string): void;
 }
 
+type Waiting = Pick<IPublishPacket, 'topic' | 'payload' | 'retain'> & { readonly qos: 1 | 2 };
 type Outgoing = { readonly packet: IPublishPacket; released: boolean };
 
 export class ChaosClient {
@@ -27,7 +28,7 @@ export class ChaosClient {
   readonly #outgoing = new Map<number, Outgoing>();
   /** QoS 2 messages that it has and that the hub has not released. */
   readonly #received = new Set<number>();
-  readonly #waiting: { readonly topic: string; readonly payload: string; readonly qos: 1 | 2 }[] = [];
+  readonly #waiting: Waiting[] = [];
   #packetId = 0;
   #socket: Socket | undefined;
   #isConnected = false;
@@ -44,8 +45,8 @@ export class ChaosClient {
     return this.#outgoing.size === 0 && this.#waiting.length === 0 && this.#isSubscribed;
   }
 
-  publish(topic: string, payload: string, qos: 1 | 2): void {
-    this.#waiting.push({ topic, payload, qos });
+  publish(topic: string, payload: string, qos: 1 | 2, retain: boolean): void {
+    this.#waiting.push({ topic, payload, qos, retain });
     if (this.#isConnected) this.#sendMore();
   }
 
@@ -124,7 +125,11 @@ export class ChaosClient {
     this.#isConnected = true;
     if (!this.#isSubscribed) {
       const { filter } = this.#options;
-      this.#send({ cmd: 'subscribe', messageId: 65_535, subscriptions: [{ topic: filter, qos: 2 }] });
+      this.#send({
+        cmd: 'subscribe',
+        messageId: 65_535,
+        subscriptions: [{ topic: filter, qos: 2, ...(filter.startsWith('$share/') ? {} : { rh: 2 }) }],
+      });
     }
     for (const [messageId, { packet, released }] of this.#outgoing) {
       this.#send(released ? { cmd: 'pubrel', messageId } : { ...packet, dup: true });
@@ -158,7 +163,6 @@ export class ChaosClient {
         ...next,
         messageId: this.#packetId,
         dup: false,
-        retain: false,
       } as const;
       this.#outgoing.set(this.#packetId, { packet, released: false });
       this.#send(packet);
