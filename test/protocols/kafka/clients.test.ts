@@ -214,6 +214,68 @@ describe('kafkajs', () => {
     ]);
   });
 
+  test('admin: groups are listed, described and deleted; records are deleted', async () => {
+    const admin = kafkajsOn(kafka.port).admin({ retry: soon });
+    onTestFinished(() => admin.disconnect());
+    await admin.connect();
+    const [topic, groupId] = ['administered', 'administering'];
+    await kafka.createTopic(topic);
+    await produce(topic, ['a', 'b', 'c']);
+    const arrivals = new Arrivals();
+    const consumer = await consume(groupId, topic, arrivals);
+    await arrivals.until(({ length }) => length === 3);
+    expect((await admin.listGroups()).groups).toContainEqual({ groupId, protocolType: 'consumer' });
+    const [group] = (await admin.describeGroups([groupId])).groups;
+    expect(group).toMatchObject({ state: 'Stable', protocol: 'RoundRobinAssigner', members: [{}] });
+    await expect(admin.deleteGroups([groupId])).rejects.toMatchObject({
+      groups: [{ groupId, error: { type: 'NON_EMPTY_GROUP' } }],
+    });
+    await consumer.disconnect();
+    expect(await admin.fetchOffsets({ groupId, topics: [topic] })).toMatchObject([
+      { partitions: [{ partition: 0, offset: '3' }] },
+    ]);
+    await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '2' }] });
+    expect(await admin.fetchTopicOffsets(topic)).toMatchObject([{ low: '2', high: '3' }]);
+    await admin.deleteGroups([groupId]);
+    expect((await admin.listGroups()).groups.map((each) => each.groupId)).not.toContain(groupId);
+  });
+
+  test('an offset is found by time, and a group set to it reads from there; another is reset to the start', async () => {
+    const [topic, groupId] = ['timed', 'timing'];
+    await kafka.createTopic(topic);
+    const producer = kafkajsOn(kafka.port).producer({ retry: soon });
+    const admin = kafkajsOn(kafka.port).admin({ retry: soon });
+    onTestFinished(() => admin.disconnect());
+    await Promise.all([producer.connect(), admin.connect()]);
+    const startMs = Date.now();
+    for (const index of [0, 1, 2])
+      await producer.send({
+        topic,
+        messages: [{ value: `v${index}`, timestamp: `${startMs + index * 10}` }],
+      });
+    await producer.disconnect();
+    const partitions = await admin.fetchTopicOffsetsByTimestamp(topic, startMs + 5);
+    expect(partitions).toEqual([{ partition: 0, offset: '1' }]);
+    expect(await admin.fetchTopicOffsetsByTimestamp(topic, startMs + 21)).toEqual([
+      { partition: 0, offset: '3' },
+    ]);
+    // Each of the two takes the client five seconds of sleep.
+    await Promise.all([
+      admin.setOffsets({ groupId, topic, partitions }),
+      admin.resetOffsets({ groupId: 'resetting', topic, earliest: true }),
+    ]);
+    const committed = await admin.fetchOffsets({
+      groupId: 'resetting',
+      topics: [topic],
+      resolveOffsets: true,
+    });
+    expect(committed[0]?.partitions).toMatchObject([{ partition: 0, offset: '0' }]);
+    const arrivals = new Arrivals();
+    await consume(groupId, topic, arrivals);
+    await arrivals.until(({ length }) => length === 2);
+    expect(arrivals.values).toEqual(['v1', 'v2']);
+  });
+
   test('an idempotent producer', async () => {
     await kafka.createTopic('idempotent');
     const producer = kafkajsOn(kafka.port).producer({
