@@ -3,7 +3,9 @@
 // place gets id 0 and goes on with full requests.
 //
 // Memory is bounded twice: by the number of sessions, as in Kafka, and by the bytes of all of them together. A new session
-// takes the place of one unused for long, else of the smallest one that is smaller and not new.
+// takes the place of one unused for long, else of the smallest one that is smaller and not new. Of both bounds the clients
+// of one address have a share: with more than that, a new session of theirs takes the place of another of theirs or none,
+// so that nobody fills the cache, nor drives out by ever larger sessions what others have there.
 
 import type { Clock, Random } from '../port.ts';
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
@@ -30,6 +32,8 @@ export interface FetchSessionLimits {
   /** Kafka's `max.incremental.fetch.session.cache.slots`. */
   readonly sessionsMax: number;
   readonly bytesMax: number;
+  /** Of both, what sessions that clients of one address opened may take; 0 to 1. */
+  readonly clientShare: number;
   /** A session unused for so long gives way to any other; one so young to none. */
   readonly protectedMs: number;
 }
@@ -68,6 +72,8 @@ interface RememberedTopic extends FetchedTopic {
 export class FetchSession implements Iterable<FetchedPartition> {
   readonly id: number;
   readonly namesById: boolean;
+  /** The address of the client that opened it. */
+  readonly client: string;
   readonly createdMs: number;
   /** Of the next request. */
   epoch = 1;
@@ -77,9 +83,10 @@ export class FetchSession implements Iterable<FetchedPartition> {
   /** In the order in which they are served: those that had records go to the end, so that none starves. */
   readonly #order = new Set<Remembered>();
 
-  constructor(id: number, namesById: boolean, nowMs: number) {
+  constructor(id: number, namesById: boolean, client: string, nowMs: number) {
     this.id = id;
     this.namesById = namesById;
+    this.client = client;
     this.createdMs = nowMs;
     this.usedMs = nowMs;
   }
@@ -152,24 +159,46 @@ export class FetchSession implements Iterable<FetchedPartition> {
   }
 }
 
+interface Taken {
+  sessions: number;
+  byteLength: number;
+}
+
+type Room = Pick<FetchSessionLimits, 'sessionsMax' | 'bytesMax'>;
+
+const NOTHING: Readonly<Taken> = { sessions: 0, byteLength: 0 };
+
+function hasRoom(taken: Readonly<Taken>, session: FetchSession, { sessionsMax, bytesMax }: Room): boolean {
+  return taken.sessions < sessionsMax && taken.byteLength + session.byteLength <= bytesMax;
+}
+
 export class FetchSessions {
   readonly #limits: FetchSessionLimits;
+  /** Of one address. */
+  readonly #ownLimits: Room;
   readonly #clock: Clock;
   readonly #random: Random;
   /** The least recently used first. */
   readonly #sessions = new Map<number, FetchSession>();
-  #byteLength = 0;
+  readonly #taken: Taken = { sessions: 0, byteLength: 0 };
+  /** By address; those that have sessions. */
+  readonly #takenBy = new Map<string, Taken>();
   #evictedCount = 0;
 
   constructor(limits: FetchSessionLimits, clock: Clock, random: Random) {
     this.#limits = limits;
+    const { sessionsMax, bytesMax, clientShare } = limits;
+    this.#ownLimits = {
+      sessionsMax: Math.ceil(sessionsMax * clientShare),
+      bytesMax: Math.ceil(bytesMax * clientShare),
+    };
     this.#clock = clock;
     this.#random = random;
   }
 
   /** How many there are, what they take, and how many had to give way so far. */
   get counts(): { readonly sessions: number; readonly byteLength: number; readonly evicted: number } {
-    return { sessions: this.#sessions.size, byteLength: this.#byteLength, evicted: this.#evictedCount };
+    return { ...this.#taken, evicted: this.#evictedCount };
   }
 
   /** What the request asks for; closes the session that it says is over. */
@@ -195,12 +224,13 @@ export class FetchSessions {
     for (const topic of request.forgottenTopicsData) {
       for (const partition of topic.partitions) session.forget(topic, partition);
     }
-    this.#byteLength += session.byteLength - bytesBefore;
+    this.#count(session, 0, session.byteLength - bytesBefore);
     if (session.size === 0) {
       this.#close(session);
       return { kind: 'full', fetched: fetchedOf(request, session.namesById), opensSession: false };
     }
-    if (this.#byteLength > this.#limits.bytesMax) {
+    const own = this.#takenBy.get(session.client) ?? NOTHING;
+    if (own.byteLength > this.#ownLimits.bytesMax || this.#taken.byteLength > this.#limits.bytesMax) {
       // It has grown too large to be remembered: the client starts over with a full request.
       this.#close(session);
       return refused(ERROR_CODES.FETCH_SESSION_ID_NOT_FOUND);
@@ -212,20 +242,25 @@ export class FetchSessions {
     return { kind: 'incremental', fetched: [...session], session };
   }
 
-  /** A session for what a full request asked for, or undefined when there is no room for it. */
-  open(fetched: readonly FetchedPartition[], namesById: boolean): FetchSession | undefined {
+  /**
+   * A session for what a full request asked for, or undefined when there is no room for it.
+   * @param client its address
+   */
+  open(fetched: readonly FetchedPartition[], namesById: boolean, client: string): FetchSession | undefined {
     if (fetched.length === 0) return undefined;
     const nowMs = this.#clock.monotonic();
-    const session = new FetchSession(this.#newId(), namesById, nowMs);
+    const session = new FetchSession(this.#newId(), namesById, client, nowMs);
     for (const each of fetched) session.fetch(each);
-    while (!this.#hasRoom(session)) {
-      const evicted = this.#evictable(session, nowMs);
+    for (;;) {
+      const isOwnFull = !hasRoom(this.#takenBy.get(client) ?? NOTHING, session, this.#ownLimits);
+      if (!isOwnFull && hasRoom(this.#taken, session, this.#limits)) break;
+      const evicted = this.#evictable(session, nowMs, isOwnFull);
       if (evicted === undefined) return undefined;
       this.#close(evicted);
       this.#evictedCount++;
     }
     this.#sessions.set(session.id, session);
-    this.#byteLength += session.byteLength;
+    this.#count(session, 1, session.byteLength);
     return session;
   }
 
@@ -234,17 +269,13 @@ export class FetchSessions {
     return session.epoch === epochAfter(requestEpoch);
   }
 
-  #hasRoom(session: FetchSession): boolean {
-    const { sessionsMax, bytesMax } = this.#limits;
-    return this.#sessions.size < sessionsMax && this.#byteLength + session.byteLength <= bytesMax;
-  }
-
-  #evictable(coming: FetchSession, nowMs: number): FetchSession | undefined {
-    if (coming.byteLength > this.#limits.bytesMax) return undefined;
-    const [oldest] = this.#sessions.values();
-    if (oldest === undefined || nowMs - oldest.usedMs > this.#limits.protectedMs) return oldest;
+  /** @param isOwn whether it has to be one of the same address. */
+  #evictable(coming: FetchSession, nowMs: number, isOwn: boolean): FetchSession | undefined {
+    if (coming.byteLength > this.#ownLimits.bytesMax) return undefined;
     let smallest: FetchSession | undefined;
     for (const session of this.#sessions.values()) {
+      if (isOwn && session.client !== coming.client) continue;
+      if (nowMs - session.usedMs > this.#limits.protectedMs) return session;
       if (nowMs - session.createdMs <= this.#limits.protectedMs || session.size >= coming.size) continue;
       if (smallest === undefined || session.size < smallest.size) smallest = session;
     }
@@ -252,7 +283,18 @@ export class FetchSessions {
   }
 
   #close(session: FetchSession | undefined): void {
-    if (session !== undefined && this.#sessions.delete(session.id)) this.#byteLength -= session.byteLength;
+    if (session !== undefined && this.#sessions.delete(session.id))
+      this.#count(session, -1, -session.byteLength);
+  }
+
+  #count({ client }: FetchSession, sessions: number, bytes: number): void {
+    const own = this.#takenBy.get(client) ?? { sessions: 0, byteLength: 0 };
+    for (const taken of [this.#taken, own]) {
+      taken.sessions += sessions;
+      taken.byteLength += bytes;
+    }
+    if (own.sessions > 0) this.#takenBy.set(client, own);
+    else this.#takenBy.delete(client);
   }
 
   #newId(): number {

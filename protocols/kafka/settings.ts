@@ -26,6 +26,8 @@ export interface KafkaOptions {
   readonly fetchSessionsMax?: number;
   /** Memory that fetch sessions may take together. */
   readonly fetchSessionBytesMax?: number;
+  /** Of both, what clients of one address may take; 0 to 1. */
+  readonly fetchSessionClientShare?: number;
   /** Records of one batch after decompression. */
   readonly decompressedBytesMax?: number;
   readonly groupMinSessionTimeoutMs?: number;
@@ -98,6 +100,7 @@ export function kafkaSettings(options: KafkaOptions): KafkaSettings {
     fetchSessions: {
       sessionsMax: options.fetchSessionsMax ?? 1_000,
       bytesMax: options.fetchSessionBytesMax ?? 64 * MEBIBYTE,
+      clientShare: options.fetchSessionClientShare ?? 0.5,
       protectedMs: 2 * MINUTE_MS,
     },
     decompressedBytesMax: options.decompressedBytesMax ?? 64 * MEBIBYTE,

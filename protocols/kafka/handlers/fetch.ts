@@ -199,7 +199,7 @@ function respond(fetch: Fetch): FetchResponse {
 function sessionOf({ context, call }: Fetch): FetchSession | undefined {
   if (context.kind === 'incremental') return context.session;
   if (!context.opensSession || call.version < SESSIONS_SINCE_VERSION) return undefined;
-  return call.kafka.fetchSessions.open(context.fetched, namesById(call));
+  return call.kafka.fetchSessions.open(context.fetched, namesById(call), call.principal.remoteAddress);
 }
 
 function answerOf(fetch: Fetch, item: FetchItem, encodedBytes: number): PartitionAnswer {

@@ -144,15 +144,15 @@ describe('all sessions together', () => {
   let nowMs = 0;
   const clock = { ...SYSTEM_CLOCK, monotonic: () => nowMs };
 
-  function sessionsOf(sessionsMax: number, bytesMax = 1 << 20) {
-    const limits = { sessionsMax, bytesMax, protectedMs: 2 * MINUTE_MS };
+  function sessionsOf(sessionsMax: number, bytesMax = 1 << 20, clientShare = 1) {
+    const limits = { sessionsMax, bytesMax, clientShare, protectedMs: 2 * MINUTE_MS };
     const sessions = new FetchSessions(limits, clock, SYSTEM_RANDOM);
     const begin = (id: number, epoch: number, partitions: number) =>
       sessions.begin(decoded(id, epoch, partitions), false);
-    const open = (partitions: number): number => {
+    const open = (partitions: number, client = '10.0.0.1'): number => {
       const context = begin(0, 0, partitions);
       if (context.kind !== 'full') throw new Error(context.kind);
-      return sessions.open(context.fetched, false)?.id ?? 0;
+      return sessions.open(context.fetched, false, client)?.id ?? 0;
     };
     return { sessions, begin, open };
   }
@@ -201,5 +201,28 @@ describe('all sessions together', () => {
     expect(begin(id, 1, 50)).toEqual({ kind: 'refused', errorCode: 70 });
     begin(filling, -1, 0);
     expect(sessions.counts).toMatchObject({ sessions: 0, byteLength: 0 });
+  });
+
+  test('are half of all for one address: it fills its own half, and drives out nobody else', () => {
+    const { sessions, begin, open } = sessionsOf(4, 1 << 20, 0.5);
+    const other = open(1, '10.0.0.2');
+    const own = [open(1), open(1)];
+    expect([...own.map((id) => id > 0), open(1)]).toEqual([true, true, 0]);
+    nowMs += 3 * MINUTE_MS;
+    expect(begin(own[1]!, 1, 0).kind).toBe('incremental');
+    for (const partitions of [2, 3]) expect(open(partitions)).toBeGreaterThan(0);
+    expect(own.map((id, index) => begin(id, 1 + index, 0).kind)).toEqual(['refused', 'refused']);
+    expect(begin(other, 1, 0).kind).toBe('incremental');
+    expect(open(1, '10.0.0.2')).toBeGreaterThan(0);
+    expect(sessions.counts).toMatchObject({ sessions: 4, evicted: 2 });
+  });
+
+  test('of one address take half of the memory', () => {
+    const { sessions, begin, open } = sessionsOf(100, 40 * 1024, 0.5);
+    const id = open(10);
+    expect([id > 0, open(30)]).toEqual([true, 0]);
+    expect(begin(id, 1, 50)).toEqual({ kind: 'refused', errorCode: 70 });
+    expect(open(30, '10.0.0.2')).toBeGreaterThan(0);
+    expect(sessions.counts).toMatchObject({ sessions: 1, evicted: 0 });
   });
 });
