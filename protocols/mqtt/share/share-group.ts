@@ -11,18 +11,21 @@ import type { RecordReader } from '../record-reader.ts';
 import type { SessionSubscription } from '../session.ts';
 import { Session } from '../session.ts';
 import type { SessionOptions } from '../session-options.ts';
-import { keyOf } from '../sessions/received-publishes.ts';
 import type { Place } from '../sessions/session-records.ts';
 import type { LendingGroup, SharedMembership } from './share-membership.ts';
 
 /** A record is read again by its offset: its batch comes whole, and those behind it are not wanted. */
 const READ_BYTES = 1;
+/** Messages that members have left, above which the group waits for those to be taken. */
+const OWED_MAX = 10_000;
 
 export interface SharedGroupOptions {
   readonly session: SessionOptions;
   readonly hub: Hub;
   readonly dispatchers: Dispatchers;
   readonly reader: RecordReader;
+  /** By members of before. */
+  readonly owed: readonly Place[];
   /** Its place in the log has changed. */
   onTouched(group: SharedGroup): void;
 }
@@ -39,13 +42,14 @@ export class SharedGroup extends Session implements LendingGroup {
   /** Whose turn it is. */
   #next = 0;
   /** Messages of members that are gone. */
-  readonly #again: Place[] = [];
+  readonly #again: Place[];
   #isSendingAgain = false;
   #kafkaTopic = '';
 
   constructor(options: SharedGroupOptions) {
     super(options.session);
     this.#options = options;
+    this.#again = [...options.owed];
   }
 
   get memberCount(): number {
@@ -72,26 +76,23 @@ export class SharedGroup extends Session implements LendingGroup {
     void this.#sendAgain(); // never rejects
   }
 
-  /** Next offset of each partition: nothing before it is still to be acknowledged. */
+  /** Next offset of each partition: what is before it and not {@link owed} is settled, or some member's own. */
   cursors(): Place[] {
-    const unsettled = new Map<string, number>();
-    const note = (place: Place) => {
-      const key = keyOf(place);
-      unsettled.set(key, Math.min(place.offset, unsettled.get(key) ?? place.offset));
-    };
-    for (const place of this.#again) note(place);
+    return this.#options.dispatchers.cursorsOf(this);
+  }
+
+  /** Messages that were lent to a member and that nobody has acknowledged. */
+  owed(): Place[] {
+    const places = [...this.#again];
     for (const { membership } of this.#members) {
-      for (const { group, place } of membership.leases.values()) if (group === this) note(place);
+      for (const { group, place } of membership.leases.values()) if (group === this) places.push(place);
     }
-    return this.#options.dispatchers.cursorsOf(this).map((cursor) => {
-      const offset = Math.min(cursor.offset, unsettled.get(keyOf(cursor)) ?? cursor.offset);
-      return { ...cursor, offset };
-    });
+    return places;
   }
 
   memberHasRoom(): void {
-    this.lag?.resume();
-    void this.#sendAgain(); // never rejects
+    if (this.#again.length === 0) this.lag?.resume();
+    else void this.#sendAgain(); // never rejects
   }
 
   acknowledged(): void {
@@ -112,6 +113,8 @@ export class SharedGroup extends Session implements LendingGroup {
 
   /** @returns false when no member can take it now. */
   override deliver(message: MessageView, _delivery: Delivery<Session>, origin?: Origin): boolean {
+    // Members that come and go without acknowledging must not make it owe the whole log.
+    if (this.#again.length > OWED_MAX && !this.#isSendingAgain) return false;
     const members = this.#members;
     for (let step = 0; step < members.length; step++) {
       const turn = (this.#next + step) % members.length;
@@ -161,6 +164,7 @@ export class SharedGroup extends Session implements LendingGroup {
     } finally {
       this.#isSendingAgain = false;
     }
+    if (this.#again.length === 0 && !this.closed && this.hasRoom) this.lag?.resume();
   }
 
   /** @returns false when nobody can take it now. */

@@ -38,6 +38,7 @@ export interface SharedGroupsOptions {
 
 interface Known {
   cursors: readonly Place[];
+  owed: readonly Place[];
   /** Clients whose sessions outlive their connections. */
   readonly memberIds: Set<string>;
   isStored: boolean;
@@ -56,8 +57,8 @@ export class SharedGroups {
     this.#options = options;
     for (const [filter, value] of options.records.all()) {
       try {
-        const { cursors, memberIds } = decodeGroup(value);
-        this.#known.set(filter, { cursors, memberIds: new Set(memberIds), isStored: true });
+        const { cursors, owed, memberIds } = decodeGroup(value);
+        this.#known.set(filter, { cursors, owed, memberIds: new Set(memberIds), isStored: true });
       } catch (error) {
         options.hub.log.error('mqtt-shared-unreadable', { filter, error });
       }
@@ -143,7 +144,7 @@ export class SharedGroups {
       if (topic.internal) continue;
       for (const partition of topic.partitions) cursors.push(endOf(partition));
     }
-    const known: Known = { cursors, memberIds: new Set(), isStored: false };
+    const known: Known = { cursors, owed: [], memberIds: new Set(), isStored: false };
     this.#known.set(filter, known);
     return known;
   }
@@ -168,6 +169,7 @@ export class SharedGroups {
       hub,
       dispatchers,
       reader,
+      owed: known.owed,
       onTouched: () => this.#touch(filter),
     });
     group.lag = new CatchUp(group, { hub, reader, counters, mappings, followBytesMax });
@@ -193,6 +195,7 @@ export class SharedGroups {
     if (group !== undefined && group.memberCount > 0) return;
     if (group !== undefined) {
       known.cursors = group.cursors();
+      known.owed = group.owed();
       group.close();
       this.#options.dispatchers.forget(group);
       this.#groups.delete(filter);
@@ -221,7 +224,9 @@ export class SharedGroups {
   #write(filter: string): Promise<undefined | Refused> {
     const known = this.#known.get(filter);
     if (known === undefined) return Promise.resolve(undefined);
-    known.cursors = this.#groups.get(filter)?.cursors() ?? known.cursors;
+    const group = this.#groups.get(filter);
+    known.cursors = group?.cursors() ?? known.cursors;
+    known.owed = group?.owed() ?? known.owed;
     known.isStored = true;
     return this.#track(this.#options.records.write(filter, encodeGroup(known)));
   }
