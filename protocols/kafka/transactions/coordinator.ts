@@ -11,6 +11,7 @@ import { MarkerWriter, type OffsetsOfTransactions } from './markers.ts';
 import {
   added,
   type ClientVersion,
+  claimFault,
   holds,
   isPrepared,
   type ProducerClaim,
@@ -234,16 +235,16 @@ export class TransactionCoordinator implements TransactionVerification {
 
   /** Acts when the producer may go on with its transaction, else says why not: in Kafka's order. */
   async #whenClaimed<Result>(
-    { transactionalId, producerId, producerEpoch }: ProducerClaim,
+    claim: ProducerClaim,
     act: (entry: TransactionEntry, transaction: Transaction) => Result | Promise<Result>,
   ): Promise<Result | ErrorCode> {
+    const { transactionalId } = claim;
     if (transactionalId === '') return ERROR_CODES.INVALID_REQUEST;
     return this.#whenAtRest<Result | ErrorCode>(transactionalId, (entry) => {
       const transaction = entry?.transaction;
-      if (entry === undefined || transaction?.producerId !== producerId)
-        return ERROR_CODES.INVALID_PRODUCER_ID_MAPPING;
-      if (transaction.producerEpoch !== producerEpoch) return ERROR_CODES.PRODUCER_FENCED;
-      return act(entry, transaction);
+      if (entry === undefined || transaction === undefined) return ERROR_CODES.INVALID_PRODUCER_ID_MAPPING;
+      const fault = claimFault(transaction, claim);
+      return fault === ERROR_CODES.NONE ? act(entry, transaction) : fault;
     });
   }
 

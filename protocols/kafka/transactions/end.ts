@@ -5,6 +5,7 @@
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import {
   type ClientVersion,
+  claimFault,
   LAST_CLIENT_EPOCH,
   NO_GROUPS,
   NO_PARTITIONS,
@@ -38,10 +39,8 @@ export function end(
   nowMs: number,
 ): EndDecision {
   const isRetry = request.clientVersion >= RAISES_EPOCH && asksAgain(current, request);
-  if (current.producerId !== request.producerId && !isRetry)
-    return { kind: 'refuse', errorCode: ERROR_CODES.INVALID_PRODUCER_ID_MAPPING };
-  if (current.producerEpoch !== request.producerEpoch && !isRetry)
-    return { kind: 'refuse', errorCode: ERROR_CODES.PRODUCER_FENCED };
+  const fault = claimFault(current, request);
+  if (fault !== ERROR_CODES.NONE && !isRetry) return { kind: 'refuse', errorCode: fault };
   const isSame = outcomeOf(current) === request.outcome;
   switch (current.state) {
     case 'ongoing':
@@ -59,6 +58,9 @@ export function end(
       };
     case 'complete-commit':
     case 'complete-abort':
+      // A fence has taken the epoch beyond the last: the producer needs another id, and InitProducerId gives one.
+      if (isRetry && current.producerEpoch > LAST_CLIENT_EPOCH)
+        return { kind: 'refuse', errorCode: ERROR_CODES.PRODUCER_FENCED };
       if (isRetry || request.clientVersion < RAISES_EPOCH)
         return isSame ? { kind: 'done' } : { kind: 'refuse', errorCode: ERROR_CODES.INVALID_TXN_STATE };
       return nothingEnded(current, request, freshId, nowMs);

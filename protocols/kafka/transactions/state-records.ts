@@ -50,12 +50,21 @@ const STATES = new Map(Object.entries(STATUS).map(([state, status]) => [status, 
 
 const writer = new WireWriter();
 
-export function encodeTransaction(transactionalId: string, transaction: Transaction | null): StateRecord {
-  writer.rewind(0);
-  writer.int16(KEY_VERSION);
-  TransactionKey.write(writer, KEY_VERSION, { transactionalId });
-  const key = writer.take();
-  return { key, value: transaction === null ? null : encodeValue(transaction) };
+/** Undefined when a name in it is longer than a record's may be: what clients send may be that long. */
+export function encodeTransaction(
+  transactionalId: string,
+  transaction: Transaction | null,
+): StateRecord | undefined {
+  try {
+    writer.rewind(0);
+    writer.int16(KEY_VERSION);
+    TransactionKey.write(writer, KEY_VERSION, { transactionalId });
+    const key = writer.take();
+    return { key, value: transaction === null ? null : encodeValue(transaction) };
+  } catch (error) {
+    if (error instanceof WireError && error.code === 'unrepresentable') return undefined;
+    throw error;
+  }
 }
 
 function encodeValue(transaction: Transaction): Buffer {

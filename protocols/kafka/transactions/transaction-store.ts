@@ -100,9 +100,10 @@ export class TransactionStore {
   /** On disk and applied when it resolves with 0; null = the id is forgotten. Never rejects. */
   async write(entry: TransactionEntry, next: Transaction | null): Promise<ErrorCode> {
     if (next !== null) assertLegal(entry.transaction, next);
-    entry.isChanging = true;
     const { transactionalId, statePartition } = entry;
     const record = encodeTransaction(transactionalId, next);
+    if (record === undefined) return ERROR_CODES.INVALID_REQUEST;
+    entry.isChanging = true;
     const refused = await this.#opened().write(statePartition, [record]);
     entry.isChanging = false;
     rest(entry);

@@ -3,6 +3,7 @@
 // the value that comes next, which counts once it is on disk.
 
 import assert from 'node:assert/strict';
+import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 
 export type TransactionState =
   | 'empty'
@@ -75,6 +76,16 @@ export function assertLegal(before: Transaction | undefined, after: Transaction)
   assert(isLegal, `transaction ${after.transactionalId}: ${before?.state ?? 'unknown'} → ${after.state}`);
 }
 
+/** Whether a producer is the one of now: in Kafka's order. An epoch beyond the last is told to nobody. */
+export function claimFault(
+  current: Transaction,
+  { producerId, producerEpoch }: { readonly producerId: number; readonly producerEpoch: number },
+): ErrorCode {
+  if (current.producerId !== producerId) return ERROR_CODES.INVALID_PRODUCER_ID_MAPPING;
+  const isTold = producerEpoch <= LAST_CLIENT_EPOCH;
+  return isTold && current.producerEpoch === producerEpoch ? ERROR_CODES.NONE : ERROR_CODES.PRODUCER_FENCED;
+}
+
 /** Decided, and its markers are not all written. */
 export function isPrepared({ state }: Transaction): boolean {
   return state === 'prepare-commit' || state === 'prepare-abort';
@@ -103,9 +114,15 @@ export function added(
   nowMs: number,
 ): Transaction {
   const isOpen = before.state === 'ongoing';
-  const partitions = new Map(isOpen ? before.partitions : NO_PARTITIONS);
-  for (const { topic, partition } of places)
-    partitions.set(topic, new Set([...(partitions.get(topic) ?? []), partition]));
+  const partitions = new Map<string, ReadonlySet<number>>(isOpen ? before.partitions : NO_PARTITIONS);
+  // Each set is copied once: a request may name all partitions of a topic.
+  const copies = new Map<string, Set<number>>();
+  for (const { topic, partition } of places) {
+    const ofTopic = copies.get(topic) ?? new Set(partitions.get(topic));
+    ofTopic.add(partition);
+    copies.set(topic, ofTopic);
+  }
+  for (const [topic, ofTopic] of copies) partitions.set(topic, ofTopic);
   return {
     ...before,
     ...{ state: 'ongoing', partitions, clientVersion },

@@ -13,6 +13,7 @@ import {
   added,
   assertLegal,
   type ClientVersion,
+  claimFault,
   type Outcome,
   PREDECESSORS,
   type Transaction,
@@ -120,6 +121,16 @@ describe('epochs', () => {
     });
   });
 
+  test("the epoch beyond the last is nobody's: who asks for the end again is not told it, and who claims it has not got it", () => {
+    const open = added(begun({ producerEpoch: 32_766 }), [place], [], 2, 1);
+    const after = completed(fenced(open, 2), 3);
+    const refused = { kind: 'refuse', errorCode: ERROR_CODES.PRODUCER_FENCED };
+    expect(ended(after, 'abort', 2, 32_766)).toEqual(refused);
+    for (const version of [0, 2] as const) expect(ended(after, 'abort', version, 32_767)).toEqual(refused);
+    expect(claimFault(after, { producerId: 5, producerEpoch: 32_767 })).toBe(ERROR_CODES.PRODUCER_FENCED);
+    expect(claimFault(open, { producerId: 5, producerEpoch: 32_766 })).toBe(ERROR_CODES.NONE);
+  });
+
   test('each end of a client of KIP-890 takes one, and the last gives another id', () => {
     const prepared = nextOf(ended(added(begun(), [place], ['g'], 2, 1), 'commit', 2));
     expect(prepared).toMatchObject({ state: 'prepare-commit', producerEpoch: 1, lastProducerEpoch: 0 });
@@ -160,10 +171,10 @@ test('what is stored is read again, and noise is nothing', () => {
     ),
     updatedAtMs: 13,
   };
-  const { key, value } = encodeTransaction('x', transaction);
+  const { key, value } = encodeTransaction('x', transaction)!;
   expect(decodeKey(key)).toBe('x');
   expect(decodeValue('x', value!)).toEqual(transaction);
-  expect(encodeTransaction('x', null).value).toBeNull();
+  expect(encodeTransaction('x', null)?.value).toBeNull();
   for (let cut = 0; cut < value!.length; cut++)
     expect(decodeValue('x', value!.subarray(0, cut))).toBeUndefined();
   expect(decodeKey(Buffer.from([0, 9, 0, 1, 65]))).toBeUndefined();
