@@ -3,6 +3,7 @@
 
 import type { ListenerView, TopicConfigEntry } from '../port.ts';
 import type { Call } from './api.ts';
+import { ASSIGNORS } from './groups/consumer/assignors.ts';
 
 export interface BrokerConfig {
   readonly name: string;
@@ -60,6 +61,7 @@ export const WITHOUT_BROKER_DEFAULT: ReadonlySet<string> = new Set([
 ]);
 
 const MINUTE_MS = 60_000;
+const INT32_MAX = 0x7fff_ffff;
 /** What Kafka has when the file says nothing. */
 const PLAINTEXT = 'PLAINTEXT';
 
@@ -117,6 +119,12 @@ function ofNode(call: Call): BrokerConfig[] {
     int('num.partitions', defaultPartitions, 1, [
       'Partitions of a topic that is made without saying how many.',
     ]),
+    int('max.connections.per.ip', settings.connectionsPerAddressMax || INT32_MAX, INT32_MAX, [
+      'Connections of one address.',
+    ]),
+    int('max.incremental.fetch.session.cache.slots', settings.fetchSessions.sessionsMax, 1_000, [
+      'Fetch sessions that are kept.',
+    ]),
     int('offsets.topic.num.partitions', statePartitions, 50, [
       'Partitions of the topic of committed offsets.',
     ]),
@@ -129,6 +137,9 @@ function ofGroups(call: Call): BrokerConfig[] {
   const { groups, offsets } = call.kafka.settings;
   const { consumer } = groups;
   return [
+    list('group.consumer.assignors', [...ASSIGNORS.keys()].join(','), 'uniform,range', [
+      'How partitions can be given to the members of a group of the consumer protocol; the first is the default.',
+    ]),
     int('group.consumer.heartbeat.interval.ms', consumer.heartbeatIntervalMs, 5_000, [
       'How often members of the consumer protocol are told to send a heartbeat.',
     ]),
@@ -137,6 +148,14 @@ function ofGroups(call: Call): BrokerConfig[] {
     ]),
     int('group.consumer.session.timeout.ms', consumer.sessionTimeoutMs, 45_000, [
       'How long a member of the consumer protocol may be silent before it is out.',
+    ]),
+    {
+      ...{ ...text, name: 'group.consumer.migration.policy', value: 'bidirectional' },
+      documentation: 'Groups turn from one protocol to the other with their members.',
+      byDefault: 'bidirectional',
+    },
+    list('group.coordinator.rebalance.protocols', 'classic,consumer', null, [
+      'The protocols that groups may have.',
     ]),
     int('group.initial.rebalance.delay.ms', groups.initialRebalanceDelayMs, 3_000, [
       'How long a new group waits for more members.',
@@ -150,6 +169,9 @@ function ofGroups(call: Call): BrokerConfig[] {
     ]),
     int('offset.metadata.max.bytes', offsets.metadataBytesMax, 4_096, [
       'The longest text that may be kept with an offset.',
+    ]),
+    long('offsets.retention.check.interval.ms', offsets.retentionCheckMs, 600_000, [
+      'How often offsets are looked for that have outlived their group.',
     ]),
     int('offsets.retention.minutes', Math.floor(offsets.retentionMs / MINUTE_MS), 10_080, [
       'How long offsets outlive the last member of their group.',

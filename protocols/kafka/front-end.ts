@@ -10,6 +10,7 @@ import type {
   Timer,
   TransactionDirectory,
 } from '../port.ts';
+import { AddressCounts } from './address-counts.ts';
 import type { KafkaContext } from './api.ts';
 import { ApiIndex } from './api-index.ts';
 import { APIS } from './apis.ts';
@@ -21,6 +22,7 @@ import { GroupCoordinator } from './groups/coordinator.ts';
 import { groupDirectory } from './groups/directory.ts';
 import { GroupOffsets } from './groups/offsets.ts';
 import { TransactionalOffsets } from './groups/transactional-offsets.ts';
+import { plainAddress } from './plain-address.ts';
 import { BatchEncoder } from './records/batch-encoder.ts';
 import { type KafkaOptions, kafkaSettings } from './settings.ts';
 import { TransactionCoordinator } from './transactions/coordinator.ts';
@@ -31,7 +33,7 @@ import { WireWriter } from './wire/writer.ts';
 const IDLE_CHECKS = 4;
 
 /** Resolves when the state of groups and transactions is read; listeners come after. */
-export async function createKafkaFrontEnd(hub: Hub, options: KafkaOptions = {}): Promise<FrontEnd> {
+export async function createKafkaFrontEnd(hub: Hub, options: KafkaOptions = {}): Promise<KafkaFrontEnd> {
   return new KafkaFrontEnd(await openKafkaContext(hub, options));
 }
 
@@ -68,14 +70,24 @@ interface Listener {
   readonly connections: Set<Connection>;
 }
 
-class KafkaFrontEnd implements FrontEnd {
+export interface KafkaCounters {
+  /** Connections closed as soon as they were made, for whatever limit. */
+  connectionsRefused: number;
+  /** Of those, because their address had as many as it may. */
+  addressLimitRefused: number;
+}
+
+export class KafkaFrontEnd implements FrontEnd {
   readonly protocol = 'kafka';
+  readonly counters: KafkaCounters = { connectionsRefused: 0, addressLimitRefused: 0 };
   readonly groups: GroupDirectory;
   readonly transactions: TransactionDirectory;
   readonly #kafka: KafkaContext;
   readonly #apis: ApiIndex;
   readonly #writer = new WireWriter();
   readonly #memory: ConnectionMemory;
+  /** Of all listeners. */
+  readonly #addresses: AddressCounts;
   readonly #listeners: Listener[] = [];
   #idleTimer: Timer | undefined;
   /** Called when the last connection is closed. */
@@ -85,6 +97,7 @@ class KafkaFrontEnd implements FrontEnd {
     this.#kafka = { ...kafka, listeners: () => this.listeners() };
     this.#apis = new ApiIndex(kafka.apis);
     this.#memory = new ConnectionMemory(kafka.settings.connectionBytesTotalMax);
+    this.#addresses = new AddressCounts(kafka.settings.connectionsPerAddressMax);
     this.groups = groupDirectory(kafka.groups.store, kafka.offsets, kafka.hub.topics);
     this.transactions = transactionDirectory(kafka.transactions);
     this.#scheduleIdleCheck();
@@ -95,8 +108,7 @@ class KafkaFrontEnd implements FrontEnd {
     const server = createServer({ noDelay: true }, (socket) => this.#accept(name, connections, socket));
     server.maxConnections = connectionsMax;
     server.on('drop', (data) => {
-      const remote = data?.remoteAddress;
-      this.#kafka.hub.log.warn('kafka-connection-refused', { listener: name, remote, reason: 'too many' });
+      this.#countRefused(name, plainAddress(data?.remoteAddress), 'too many');
     });
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -146,7 +158,21 @@ class KafkaFrontEnd implements FrontEnd {
     );
   }
 
+  #countRefused(listener: string, remote: string, reason: string): void {
+    this.counters.connectionsRefused++;
+    this.#kafka.hub.log.warn('kafka-connection-refused', { listener, remote, reason });
+  }
+
   #accept(listener: string, connections: Set<Connection>, socket: Socket): void {
+    const remote = plainAddress(socket.remoteAddress);
+    if (!this.#addresses.add(remote)) {
+      this.counters.addressLimitRefused++;
+      this.#countRefused(listener, remote, 'too many of this address');
+      socket.on('error', () => undefined); // its end is what is wanted
+      socket.destroy();
+      return;
+    }
+    socket.on('close', () => this.#addresses.remove(remote));
     const connection = new Connection({
       socket,
       listener,

@@ -14,6 +14,8 @@ export interface KafkaOptions {
   readonly writeBacklogBytesMax?: number;
   /** Requests that have not come whole and answers that are not read, of all connections together. */
   readonly connectionBytesTotalMax?: number;
+  /** Connections of one address, of all listeners; 0 = any number. */
+  readonly connectionsPerAddressMax?: number;
   /** Records of one connection that are appended and not acknowledged; beyond it no further request is taken. */
   readonly heldBytesMax?: number;
   /** A connection without traffic and without a request under way is closed after this; 0 = never. */
@@ -69,6 +71,7 @@ export interface KafkaSettings {
   readonly unansweredRequestsMax: number;
   readonly writeBacklogBytesMax: number;
   readonly connectionBytesTotalMax: number;
+  readonly connectionsPerAddressMax: number;
   readonly heldBytesMax: number;
   readonly idleTimeoutMs: number;
   readonly fetchBytesMax: number;
@@ -93,6 +96,7 @@ export function kafkaSettings(options: KafkaOptions): KafkaSettings {
     // One request of the largest size must have room beside others, and takes twice its size while it is gathered.
     connectionBytesTotalMax:
       options.connectionBytesTotalMax ?? Math.max(512 * MEBIBYTE, 4 * (options.requestBytesMax ?? 0)),
+    connectionsPerAddressMax: options.connectionsPerAddressMax ?? 0,
     heldBytesMax: options.heldBytesMax ?? 64 * MEBIBYTE,
     idleTimeoutMs: options.idleTimeoutMs ?? 10 * MINUTE_MS,
     fetchBytesMax: options.fetchBytesMax ?? 16 * MEBIBYTE,

@@ -70,16 +70,27 @@ export interface DeclaredTopic {
 
 export interface KafkaConfig {
   readonly requestBytesMax: number;
+  /** Of all listeners; 0 = any number. */
+  readonly connectionsPerAddressMax: number;
   readonly fetchMaxWaitMs: number;
+  readonly fetchBytesMax: number;
+  readonly fetchSessionsMax: number;
   /** A connection that says nothing and waits for nothing is closed after this; 0 = never. */
   readonly idleTimeoutMs: number;
+  readonly groupsMax: number;
+  readonly groupMembersMax: number;
   readonly groupMinSessionTimeoutMs: number;
   readonly groupMaxSessionTimeoutMs: number;
   readonly groupInitialRebalanceDelayMs: number;
+  /** Of members of the consumer protocol (KIP-848), for which the server sets it. */
+  readonly groupConsumerSessionTimeoutMs: number;
+  readonly groupConsumerHeartbeatIntervalMs: number;
+  readonly offsetMetadataBytesMax: number;
   /** Committed offsets of a group without members are kept this long. */
   readonly offsetsRetentionMs: number;
   /** Longest that a producer may ask its transactions to last. */
   readonly transactionTimeoutMaxMs: number;
+  readonly transactionalIdsMax: number;
   /** A transactional id that has done nothing for so long is forgotten. */
   readonly transactionalIdExpirationMs: number;
   /** How often transactions are looked for that have lasted too long. */

@@ -207,6 +207,12 @@ function* topicRules({ topics, declaredTopics }: SoundParts): Generator<BrokenRu
 }
 
 function* kafkaRules(kafka: CheckedConfig['kafka'] | undefined): Generator<BrokenRule> {
+  if (kafka && kafka.group_consumer_heartbeat_interval >= kafka.group_consumer_session_timeout) {
+    yield {
+      path: ['kafka', 'group_consumer_heartbeat_interval'],
+      message: 'must be shorter than group_consumer_session_timeout',
+    };
+  }
   if (kafka && kafka.group_min_session_timeout > kafka.group_max_session_timeout) {
     yield {
       path: ['kafka', 'group_min_session_timeout'],

@@ -2,6 +2,7 @@
 // the environment and the flags are checked against it, and the table of config/README.md is made from it.
 // A key that has no effect yet is not here: an unknown key stops the start.
 import * as z from 'zod';
+import { kafkaSchema } from './kafka-schema.ts';
 import { mappingSchema } from './mappings.ts';
 import { mqttSchema } from './mqtt-schema.ts';
 import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from './units.ts';
@@ -253,49 +254,7 @@ export const configSchema = z.strictObject({
 
   mapping: z.array(mappingSchema).max(1000).prefault([]),
 
-  kafka: z
-    .strictObject({
-      request_size_max: size(1024, GIB).prefault('100MiB').meta({
-        description: 'Largest request; a larger one closes the connection before it is read.',
-      }),
-      fetch_max_wait: duration(1, DAY_MS).prefault('5m').meta({
-        description: 'Longest that a fetch waits for records, whatever the client asks for.',
-      }),
-      idle_timeout: duration(0, 365 * DAY_MS)
-        .prefault('10m')
-        .meta({
-          description:
-            'A connection that says nothing and waits for nothing is closed after this. "0s": never.',
-        }),
-      group_min_session_timeout: duration(1, DAY_MS).prefault('6s').meta({
-        description: 'Shortest session timeout that a group member may ask for.',
-      }),
-      group_max_session_timeout: duration(1, DAY_MS).prefault('30m').meta({
-        description: 'Longest session timeout that a group member may ask for.',
-      }),
-      group_initial_rebalance_delay: duration(0, DAY_MS).prefault('3s').meta({
-        description: 'How long the first member of an empty group waits for others to join.',
-      }),
-      offsets_retention: duration(60_000, 3650 * DAY_MS)
-        .prefault('7d')
-        .meta({
-          description: 'Committed offsets of a group without members are kept this long.',
-        }),
-      transaction_max_timeout: duration(1, 24 * DAY_MS)
-        .prefault('15m')
-        .meta({
-          description: 'Longest that a producer may ask its transactions to last.',
-        }),
-      transactional_id_expiration: duration(60_000, 3650 * DAY_MS)
-        .prefault('7d')
-        .meta({
-          description: 'A transactional id that has done nothing for so long is forgotten.',
-        }),
-      transaction_abort_check_interval: duration(10, DAY_MS).prefault('10s').meta({
-        description: 'How often transactions are looked for that have lasted too long.',
-      }),
-    })
-    .prefault({}),
+  kafka: kafkaSchema,
 
   mqtt: mqttSchema,
 

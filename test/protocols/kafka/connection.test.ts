@@ -209,6 +209,19 @@ describe('limits', () => {
     expect(kafka.log.events('warn')).toContain('kafka-connection-refused');
   });
 
+  test('a connection too many of one address is closed and counted; one that goes makes room', async () => {
+    const kafka = await openTestKafka({ connectionsPerAddressMax: 2 });
+    const [first, second] = [await kafka.connect(), await kafka.connect()];
+    for (const client of [first, second]) await client.ask(api.metadata, 1, metadataOf());
+    await (await kafka.connect()).closed;
+    expect(kafka.frontEnd.counters).toEqual({ connectionsRefused: 1, addressLimitRefused: 1 });
+    expect(kafka.log.events('warn')).toContain('kafka-connection-refused');
+    first.socket.destroy();
+    await vi.waitFor(() => expect(kafka.frontEnd.listeners()[0]?.connections).toBe(1));
+    await (await kafka.connect()).ask(api.metadata, 1, metadataOf());
+    await second.ask(api.metadata, 1, metadataOf());
+  });
+
   test('an idle connection is closed; one whose request waits is not', async () => {
     const { connect } = await openWithTopic({ idleTimeoutMs: 40 });
     const idle = await connect();

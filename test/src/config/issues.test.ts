@@ -325,6 +325,13 @@ describe('topics and groups', () => {
       `${LISTENER}[kafka]\ngroup_min_session_timeout = "2h"`,
       ['polylog.toml:6: kafka.group_min_session_timeout: must not be longer than group_max_session_timeout'],
     ],
+    [
+      'heartbeats that come too late',
+      `${LISTENER}[kafka]\ngroup_consumer_heartbeat_interval = "45s"`,
+      [
+        'polylog.toml:6: kafka.group_consumer_heartbeat_interval: must be shorter than group_consumer_session_timeout',
+      ],
+    ],
   ]);
 });
 

@@ -109,15 +109,28 @@ it("the front ends' own defaults are those of the default file", () => {
     requestBytesMax: kafka.requestBytesMax,
     fetchMaxWaitMs: kafka.fetchMaxWaitMs,
     idleTimeoutMs: kafka.idleTimeoutMs,
+    connectionsPerAddressMax: kafka.connectionsPerAddressMax,
+    fetchBytesMax: kafka.fetchBytesMax,
+    fetchSessions: { sessionsMax: kafka.fetchSessionsMax },
   });
   expect(groups).toMatchObject({
     minSessionTimeoutMs: kafka.groupMinSessionTimeoutMs,
     maxSessionTimeoutMs: kafka.groupMaxSessionTimeoutMs,
     initialRebalanceDelayMs: kafka.groupInitialRebalanceDelayMs,
+    groupsMax: kafka.groupsMax,
+    membersMax: kafka.groupMembersMax,
+    consumer: {
+      sessionTimeoutMs: kafka.groupConsumerSessionTimeoutMs,
+      heartbeatIntervalMs: kafka.groupConsumerHeartbeatIntervalMs,
+    },
   });
-  expect(offsets).toMatchObject({ retentionMs: kafka.offsetsRetentionMs });
+  expect(offsets).toMatchObject({
+    metadataBytesMax: kafka.offsetMetadataBytesMax,
+    retentionMs: kafka.offsetsRetentionMs,
+  });
   expect(transactions).toMatchObject({
     timeoutMaxMs: kafka.transactionTimeoutMaxMs,
+    idsMax: kafka.transactionalIdsMax,
     idExpirationMs: kafka.transactionalIdExpirationMs,
     abortCheckMs: kafka.transactionAbortCheckMs,
   });

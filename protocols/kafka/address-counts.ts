@@ -1,0 +1,27 @@
+// How many connections each address has, so that one of them cannot have all that a listener takes.
+
+export class AddressCounts {
+  readonly #connectionsMax: number;
+  readonly #connections = new Map<string, number>();
+
+  /** @param connectionsMax of one address; 0 = any number */
+  constructor(connectionsMax: number) {
+    this.#connectionsMax = connectionsMax;
+  }
+
+  /** False when the address has as many as it may. */
+  add(address: string): boolean {
+    if (this.#connectionsMax === 0) return true;
+    const connections = this.#connections.get(address) ?? 0;
+    if (connections >= this.#connectionsMax) return false;
+    this.#connections.set(address, connections + 1);
+    return true;
+  }
+
+  /** One that was let in is gone. */
+  remove(address: string): void {
+    const left = (this.#connections.get(address) ?? 0) - 1;
+    if (left > 0) this.#connections.set(address, left);
+    else this.#connections.delete(address);
+  }
+}
