@@ -96,11 +96,12 @@ export class Partition {
     return this.records.filter(({ state }) => state === 'there').sort((a, b) => a.offset - b.offset);
   }
 
-  /** First record of the oldest transaction that is open; Infinity = none is. */
-  get firstUnstableOffset(): number {
-    return (
-      this.there.find(({ transaction }) => transaction?.isOpen === true)?.offset ?? Number.POSITIVE_INFINITY
+  /** First record at `from` or behind of a transaction that is open; Infinity = there is none. */
+  firstUnstableOffset(from: number): number {
+    const first = this.there.find(
+      ({ offset, transaction }) => offset >= from && transaction?.isOpen === true,
     );
+    return first?.offset ?? Number.POSITIVE_INFINITY;
   }
 
   /** Records that count, below the offset. */

@@ -23,6 +23,7 @@ const TURNS_MAX = 20_000;
 export const ABORT_CHECK_MS = 10_000;
 
 const NEVER = new Promise<never>(() => {});
+const WRITER = new WireWriter();
 const SERVED = new ApiIndex(APIS);
 
 interface Process {
@@ -64,6 +65,7 @@ export class TransactionWorld {
     const store = await openLogStore({
       ...{ directory: '/data', nodeId: 7, ...surroundings },
       ...{ fileSystem: this.#files.process(), index: this.#index, checkIntervalMs: 0 },
+      ...{ tailCacheBytes: 256 * 1024, compactionMapBytes: 64 * 1024 },
     });
     const metaStore = this.#metaStore.process(isAlive);
     const hub = await openHub({
@@ -106,7 +108,8 @@ export class TransactionWorld {
   ): Promise<StructValue<Res>> {
     const generation = this.#generation;
     const { kafka } = this.now;
-    const writer = new WireWriter();
+    // Between a write and its reading there is no await.
+    const writer = WRITER;
     const header = { apiKey: api.key, apiVersion: version, correlationId: 1, clientId: 'test' };
     writeRequestFrame(writer, header, api.request, request);
     const reader = new WireReader(writer.take().subarray(4));
