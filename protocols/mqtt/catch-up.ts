@@ -11,12 +11,21 @@ import type { RecordReader } from './record-reader.ts';
 import type { Session } from './session.ts';
 import { hasBegun, matchesFilter } from './session-subscription.ts';
 
+/** What may wait for a client; see sessions/queue-limits.ts. */
+export interface LagLimits {
+  /** Whether it is time to look at a session that goes on. */
+  isDue(session: Session): boolean;
+  /** Skips what is beyond. Rejects when the log cannot be read. */
+  apply(session: Session): Promise<void>;
+}
+
 export interface CatchUpOptions {
   readonly hub: Hub;
   readonly reader: RecordReader;
   readonly counters: MqttCounters;
   readonly mappings: Mappings;
   readonly followBytesMax: number;
+  readonly limits?: LagLimits;
 }
 
 export class CatchUp implements Lag {
@@ -26,11 +35,14 @@ export class CatchUp implements Lag {
   readonly #counters: MqttCounters;
   readonly #mappings: Mappings;
   readonly #followBytesMax: number;
+  readonly #limits: LagLimits | undefined;
   /** Next offset to send, per partition that is behind; the first is the one being read. */
   readonly #offsets = new Map<LogSource, number>();
   /** Up to where records came while the client was away. */
   readonly #missedEnds = new Map<LogSource, number>();
-  /** Until what was on its way earlier has been sent again. */
+  /** History that was asked for: it is no queue, however old it is. */
+  readonly #replayed = new Set<LogSource>();
+  /** Until what was on its way earlier has been sent again, or what is too much has been found. */
   #isHeld = false;
   #followed: Followed | undefined;
   /** Partitions that could not be read, one after another. */
@@ -44,6 +56,7 @@ export class CatchUp implements Lag {
     this.#counters = options.counters;
     this.#mappings = options.mappings;
     this.#followBytesMax = options.followBytesMax;
+    this.#limits = options.limits;
   }
 
   covers(source: LogSource): boolean {
@@ -66,6 +79,7 @@ export class CatchUp implements Lag {
     this.#stopFollowing();
     this.#offsets.set(source, offset);
     this.#missedEnds.delete(source);
+    this.#replayed.add(source);
   }
 
   beginMissed(source: LogSource, offset: number): void {
@@ -74,12 +88,16 @@ export class CatchUp implements Lag {
     if (offset < source.position) this.#missedEnds.set(source, source.position);
   }
 
-  behind(): Iterable<readonly [LogSource, number]> {
-    return this.#offsets;
+  behind(): [LogSource, number][] {
+    return [...this.#offsets].filter(([source]) => !this.#replayed.has(source));
   }
 
-  skipTo(source: LogSource, offset: number): void {
-    if (!this.#closed) this.#offsets.set(source, offset);
+  skipTo(source: LogSource, offset: number): boolean {
+    // It may have gone live, or back, since it was looked at.
+    if (this.#closed || this.#replayed.has(source) || offset <= (this.#offsets.get(source) ?? offset))
+      return false;
+    this.#offsets.set(source, offset);
+    return true;
   }
 
   start(): void {
@@ -88,7 +106,22 @@ export class CatchUp implements Lag {
   }
 
   resume(): void {
-    if (this.#followed === undefined && !this.#closed && !this.#isHeld) this.#followFirst();
+    if (this.#followed !== undefined || this.#closed || this.#isHeld || this.#offsets.size === 0) return;
+    if (this.#limits?.isDue(this.#session)) void this.#limit(this.#limits);
+    else this.#followFirst();
+  }
+
+  /** Never rejects. */
+  async #limit(limits: LagLimits): Promise<void> {
+    this.#isHeld = true;
+    try {
+      await limits.apply(this.#session);
+    } catch (error) {
+      this.#hub.log.error('mqtt-queue-not-read', { clientId: this.#session.clientId, error });
+    }
+    this.#isHeld = false;
+    // History may have been asked for meanwhile, and then it is being read.
+    if (this.#followed === undefined && !this.#closed) this.#followFirst();
   }
 
   close(): void {
@@ -96,6 +129,7 @@ export class CatchUp implements Lag {
     this.#stopFollowing();
     this.#offsets.clear();
     this.#missedEnds.clear();
+    this.#replayed.clear();
   }
 
   #followFirst(): void {
@@ -154,6 +188,7 @@ export class CatchUp implements Lag {
   #goLive(source: LogSource): void {
     this.#offsets.delete(source);
     this.#missedEnds.delete(source);
+    this.#replayed.delete(source);
     for (const subscription of this.#session.subscriptions.values()) {
       const start = subscription.starts.get(source);
       if (start !== undefined && start <= source.position) subscription.starts.delete(source);

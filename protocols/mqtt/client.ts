@@ -12,6 +12,7 @@ import type { RecordReader } from './record-reader.ts';
 import type { RetainedMessages } from './retained/retained-messages.ts';
 import type { OwnRoutes, Route, Routes } from './routes.ts';
 import type { Session } from './session.ts';
+import type { QueueLimits } from './sessions/queue-limits.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import type { SharedGroups } from './share/share-groups.ts';
 import type { SysTopics } from './sys-topics.ts';
@@ -29,6 +30,7 @@ export interface Context {
   readonly retained: RetainedMessages;
   /** Of sessions that catch up; the dispatchers have their own. */
   readonly catchUpReader: RecordReader;
+  readonly queueLimits: QueueLimits;
   readonly unstored: UnstoredBytes;
   /** Connected clients by client identifier. */
   readonly clients: Map<string, Client>;

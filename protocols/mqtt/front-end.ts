@@ -152,6 +152,14 @@ class ListeningFrontEnd implements MqttFrontEnd {
     const catchUpReader = reader();
     const wills = new Wills({ hub, routes, retained, counters, hooks: this.#hooks });
     this.#wills = wills;
+    const queueLimits = new QueueLimits({
+      clock: hub.clock,
+      log: hub.log,
+      counters,
+      reader: catchUpReader,
+      countMax: options.queueCountMax,
+      ageMaxMs: options.queueAgeMaxMs,
+    });
     let shared: SharedGroups | undefined;
     const sessions = await Sessions.open({
       onEnded: (clientId) => shared?.forgetClient(clientId),
@@ -160,14 +168,7 @@ class ListeningFrontEnd implements MqttFrontEnd {
       clients,
       dispatchers,
       resumption: { hub, reader: catchUpReader, counters },
-      queueLimits: new QueueLimits({
-        clock: hub.clock,
-        log: hub.log,
-        counters,
-        reader: catchUpReader,
-        countMax: options.queueCountMax,
-        ageMaxMs: options.queueAgeMaxMs,
-      }),
+      queueLimits,
       sessionsMax: options.sessionsMax,
     });
     shared = new SharedGroups({
@@ -200,6 +201,7 @@ class ListeningFrontEnd implements MqttFrontEnd {
       }),
       dispatchers,
       catchUpReader,
+      queueLimits,
       unstored: new UnstoredBytes(options.unstoredBytesTotalMax),
       clients,
       sessions,

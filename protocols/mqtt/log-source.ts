@@ -22,9 +22,10 @@ export interface Lag {
   /** As `begin`, of a session whose client has been away; nothing is sent before {@link start}. */
   beginMissed(source: LogSource, offset: number): void;
   start(): void;
-  /** Partitions that are behind, and the next offset of each. */
-  behind(): Iterable<readonly [LogSource, number]>;
-  skipTo(source: LogSource, offset: number): void;
+  /** Partitions that are behind, and the next offset of each; not those of which history has been asked for. */
+  behind(): readonly (readonly [LogSource, number])[];
+  /** @returns false when it is there already, or was sent back for history meanwhile. */
+  skipTo(source: LogSource, offset: number): boolean;
   /** The session can take messages again. */
   resume(): void;
   close(): void;

@@ -1,6 +1,6 @@
-// Limits of what waits for a client that is back, by age and by count: the oldest messages are skipped, counted, and the
-// client is told how much of the log that was. They are held against when a client comes back, not while it is away:
-// what waits is the log's own and costs nothing until then.
+// Limits of what waits for a client, by age and by count: the oldest messages are skipped, counted, and the client is told
+// how much of the log that was. They are held against when a client comes back, and when one that was too slow takes
+// messages again; not while it takes none: what waits is the log's own and costs nothing until then.
 import type { Clock, Log } from '../../port.ts';
 import type { MqttCounters } from '../counters.ts';
 import { deliveryOf } from '../deliveries.ts';
@@ -18,6 +18,8 @@ export interface QueueLimitsOptions {
   readonly ageMaxMs: number;
 }
 
+/** A session that goes on and on a little at a time is looked at this often. */
+const INTERVAL_MS = 1000;
 const READ_BYTES = 256 * 1024;
 
 /** A message that waits. */
@@ -31,14 +33,23 @@ export class QueueLimits {
   readonly #options: QueueLimitsOptions;
   /** One session is counted at a time, for that takes memory. */
   #counting: Promise<void> = Promise.resolve();
+  readonly #lookedAtMs = new WeakMap<Session, number>();
 
   constructor(options: QueueLimitsOptions) {
     this.#options = options;
   }
 
-  /** Before the session's lag starts. Rejects when the log cannot be read. */
+  isDue(session: Session): boolean {
+    const { countMax, ageMaxMs, clock } = this.#options;
+    if (countMax === 0 && ageMaxMs === 0) return false;
+    const lookedAtMs = this.#lookedAtMs.get(session);
+    return lookedAtMs === undefined || clock.monotonic() - lookedAtMs >= INTERVAL_MS;
+  }
+
+  /** While nothing is read for the session: before its lag starts, or before it goes on. Rejects when the log cannot be read. */
   async apply(session: Session): Promise<void> {
-    const { countMax, ageMaxMs } = this.#options;
+    const { countMax, ageMaxMs, clock } = this.#options;
+    this.#lookedAtMs.set(session, clock.monotonic());
     if (ageMaxMs > 0) await this.#skipOld(session);
     if (countMax === 0 || session.closed) return;
     const counted = this.#counting.then(() => this.#skipBeyond(session));
@@ -97,7 +108,7 @@ export class QueueLimits {
   }
 
   #skipTo(session: Session, source: LogSource, fromOffset: number, toOffset: number): void {
-    if (toOffset <= fromOffset) return;
+    if (session.lag?.skipTo(source, toOffset) !== true) return;
     const skipped = toOffset - fromOffset;
     const { topic, partition } = source.partition;
     this.#options.counters.droppedQueueLimit += skipped;
@@ -106,12 +117,11 @@ export class QueueLimits {
       ...{ topic, partition, fromOffset, toOffset },
     });
     session.own.skipped += skipped;
-    session.lag?.skipTo(source, toOffset);
   }
 }
 
 function behind(session: Session): (readonly [LogSource, number])[] {
-  return [...(session.lag?.behind() ?? [])].filter(
+  return (session.lag?.behind() ?? []).filter(
     ([source, offset]) => !source.closed && offset < source.position,
   );
 }

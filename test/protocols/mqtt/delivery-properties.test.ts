@@ -336,7 +336,7 @@ function expectInOrder(got: readonly Got[]): void {
   }
 }
 
-it('everybody gets what a linear scan of the log says, in order', { timeout: 60_000 }, async () => {
+it('everybody gets what a linear scan of the log says, in order', { timeout: 240_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.constantFrom(1, 2, 5, 100), { minLength: CLIENTS, maxLength: CLIENTS }),

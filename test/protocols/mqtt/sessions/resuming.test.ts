@@ -87,7 +87,8 @@ describe('a session that is kept', () => {
   });
 
   it('of 3.1.1 never expires by itself', async () => {
-    const serving = await serve();
+    // So long a time must not be cut into intervals.
+    const serving = await serve({ sysIntervalMs: 0 });
     await leave(await serving.client(4, { clientId: 'kept', clean: false }));
     serving.hub.clock.advance(1e12);
     const client = await serving.client(4, { clientId: 'kept', clean: false });
@@ -193,6 +194,61 @@ describe('what waits for a client', () => {
       String(serving.frontEnd.counters.droppedQueueLimit),
     ]);
     expect((await client.expect('publish')).payload.toString()).toBe('4');
+  });
+
+  it('is no older than the limit says: what is older is skipped', async () => {
+    const serving = await serve({ queueAgeMaxMs: 10_000 });
+    await serving.hub.produce('t', { value: 'before' });
+    await leftBehind(serving, 't');
+    for (const value of ['1', '2', '3', '4']) {
+      await serving.hub.produce('t', { value });
+      serving.hub.clock.advance(4000);
+    }
+    // 1 and 2 are 16 and 12 seconds old.
+    const client = await back(serving);
+    const first = await client.expect('publish');
+    expect([first.payload.toString(), skippedOf(first)]).toEqual(['3', '2']);
+    expect((await client.expect('publish')).payload.toString()).toBe('4');
+    expect(serving.frontEnd.counters.droppedQueueLimit).toBe(2);
+  });
+
+  it.each([
+    ['count', { queueCountMax: 2 }],
+    ['age', { queueAgeMaxMs: 10_000 }],
+  ])('is limited by %s for a client too that is here and does not acknowledge', async (_name, limit) => {
+    const serving = await serve(limit);
+    const client = await serving.client(5, { properties: { receiveMaximum: 1 } });
+    await subscribe(client, 't', 1);
+    await serving.hub.produce('t', { value: 'first' });
+    const first = await client.expect('publish');
+    for (const value of ['1', '2', '3', '4']) {
+      await serving.hub.produce('t', { value });
+      serving.hub.clock.advance(4000);
+    }
+    ack(client, first);
+    const next = await client.expect('publish');
+    expect([next.payload.toString(), skippedOf(next)]).toEqual(['3', '2']);
+    ack(client, next);
+    expect((await client.expect('publish')).payload.toString()).toBe('4');
+  });
+
+  it('is not limited where it is history that was asked for', async () => {
+    const serving = await serve({ queueCountMax: 2, queueAgeMaxMs: 10_000 });
+    for (const value of ['1', '2', '3', '4']) await serving.hub.produce('t', { value });
+    serving.hub.clock.advance(60_000);
+    const client = await serving.client(5, { properties: { receiveMaximum: 1 } });
+    client.send({
+      cmd: 'subscribe',
+      messageId: 1,
+      subscriptions: [{ topic: 't', qos: 1 }],
+      properties: { userProperties: { 'polylog.from': 'earliest' } },
+    });
+    await client.expect('suback');
+    for (const value of ['1', '2', '3', '4']) {
+      const packet = await client.expect('publish');
+      expect(packet.payload.toString()).toBe(value);
+      ack(client, packet);
+    }
   });
 
   it('of a topic that was deleted and made again is what the new one has', async () => {
