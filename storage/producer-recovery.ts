@@ -7,7 +7,8 @@
 // at most once, so a file of a newer epoch below its end means that the log was cut and went on differently. Nor does
 // one count that ends where the log does not reach back to.
 //
-// Files that were not written to since producers expire are passed over.
+// Files that were not written to for as long as it takes a producer to expire, before the newest file was last, are passed
+// over. The time when nothing wrote does not count: what was open when the store stopped is open still.
 import { basename, dirname, join } from 'node:path';
 import { controlRecordOf } from './control-record.ts';
 import { PRODUCER_SNAPSHOT_FILE } from './file-names.ts';
@@ -148,7 +149,7 @@ export class ProducerRecovery {
   /** From the headers of the batches below `endOffset`. */
   async #replayFiles(endOffset: number): Promise<void> {
     const { files } = this.#options;
-    const youngMs = this.#parts.clock.now() - this.#parts.producers.expirationMs;
+    const youngMs = this.#newestUsedAtMs - this.#parts.producers.expirationMs;
     for (const [index, file] of files.entries()) {
       const fileEndOffset = files[index + 1]?.baseOffset ?? endOffset;
       const isNeeded = fileEndOffset > this.#nextOffset && file.baseOffset < endOffset;

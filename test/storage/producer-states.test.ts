@@ -366,25 +366,29 @@ describe('transactions', () => {
     await producers.close();
   });
 
-  it.each(['clean', 'crash', 'no snapshot'])('are open again after an opening: %s', async (how) => {
-    const producers = await ProducerLog.open({}, { segmentBytes: 400 });
-    await producers.tell(1, 0);
-    await producers.tell(2, 0, { transactional: true });
-    await producers.tell(1, 1, { transactional: true });
-    await producers.end(2).flushed;
-    await producers.tell(2, 1, { transactional: true });
-    if (how === 'crash') await producers.crash();
-    else {
+  it.each(['clean', 'crash', 'no snapshot', 'no snapshot, days later'])(
+    'are open again after an opening: %s',
+    async (how) => {
+      const producers = await ProducerLog.open({}, { segmentBytes: 400 });
+      await producers.tell(1, 0);
+      await producers.tell(2, 0, { transactional: true });
+      await producers.tell(1, 1, { transactional: true });
+      await producers.end(2).flushed;
+      await producers.tell(2, 1, { transactional: true });
+      if (how === 'crash') await producers.crash();
+      else {
+        await producers.close();
+        if (how !== 'clean') await producers.files.process().unlink(SNAPSHOT);
+        if (how.endsWith('days later')) producers.clock.advance(7 * 24 * 3_600_000);
+        await producers.open();
+      }
+      expect(producers.log.firstUnstableOffset).toBe(2);
+      expect(await producers.tell(2, 1, { transactional: true })).toBe('again 4');
+      await producers.end(1).flushed;
+      expect(producers.log.firstUnstableOffset).toBe(4);
       await producers.close();
-      if (how === 'no snapshot') await producers.files.process().unlink(SNAPSHOT);
-      await producers.open();
-    }
-    expect(producers.log.firstUnstableOffset).toBe(2);
-    expect(await producers.tell(2, 1, { transactional: true })).toBe('again 4');
-    await producers.end(1).flushed;
-    expect(producers.log.firstUnstableOffset).toBe(4);
-    await producers.close();
-  });
+    },
+  );
 
   it('a control batch that raises the epoch fences', async () => {
     const producers = await ProducerLog.open();
