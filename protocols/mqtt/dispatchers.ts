@@ -87,12 +87,13 @@ export class Dispatchers {
     return existed;
   }
 
-  /** Next offset of each partition that goes to a session. */
+  /** Next offset of each partition that goes to a session; one that is not named is still to come from its start. */
   cursorsOf(session: Session): Place[] {
     const places: Place[] = [];
     for (const dispatcher of this.#dispatchers.values()) {
       const { topicId, partition } = dispatcher.partition;
-      places.push({ topicId, partition, offset: cursorOf(session, dispatcher) });
+      const offset = cursorOf(session, dispatcher);
+      if (offset > 0) places.push({ topicId, partition, offset });
     }
     return places;
   }

@@ -9,7 +9,7 @@ import { ModelClient } from './delivery-model.ts';
 import type { Serving } from './front-end-fixture.ts';
 import { serve } from './front-end-fixture.ts';
 
-const RUNS = 40;
+const RUNS = 15;
 const CLIENTS = 3;
 const MEMBERS = 2;
 const SHARED = '$share/group/jobs/#';

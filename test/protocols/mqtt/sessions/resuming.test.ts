@@ -3,7 +3,7 @@ import type { IPublishPacket } from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
 import type { Connected, Serving } from '../front-end-fixture.ts';
 import { eventually, serve } from '../front-end-fixture.ts';
-import { KEPT, leave, subscribe } from './sessions-fixture.ts';
+import { KEPT, leave, stateLogOf, subscribe } from './sessions-fixture.ts';
 
 async function publish(client: Connected, topic: string, payload: string, qos: 0 | 1 = 1): Promise<void> {
   client.send({ cmd: 'publish', topic, payload, qos, messageId: 7, dup: false, retain: false });
@@ -156,6 +156,22 @@ describe('a session that is kept', () => {
     expect(await client.expect('publish')).toMatchObject({ topic: 'new', payload: Buffer.from('news') });
     client.send({ cmd: 'pingreq' });
     await client.expect('pingresp');
+  });
+});
+
+describe('what is written of a session', () => {
+  const bytesWritten = (serving: Serving): number =>
+    stateLogOf(serving)
+      .partitions.flat()
+      .reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0), 0);
+
+  it('does not name partitions that have never had anything', async () => {
+    const serving = await serve();
+    for (let index = 0; index < 1000; index++) serving.hub.topics.make(`empty-${index}`);
+    await leftBehind(serving, '#');
+    expect(bytesWritten(serving)).toBeLessThan(500);
+    await serving.hub.produce('empty-7', { value: 'first' });
+    expect((await (await back(serving)).expect('publish')).payload.toString()).toBe('first');
   });
 });
 
