@@ -705,6 +705,8 @@ class Program {
   #ended(id: TransactionalId, outcome: 'commit' | 'abort'): void {
     const { transaction } = id;
     if (transaction === undefined) return;
+    // A batch is of one transaction: in the next one it is not sent again.
+    for (const place of [...(id.owner?.unanswered.keys() ?? [])]) this.#giveUp(id.owner!, place);
     transaction.state = outcome;
     if (outcome === 'commit' && transaction.pending !== undefined)
       id.offsets = transaction.pending.flatMap((offset) => (offset === null ? id.offsets : [offset]));

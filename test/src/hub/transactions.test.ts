@@ -76,6 +76,17 @@ test('an end without a transaction raises the epoch, and a lower epoch is refuse
   expect(send(partition, 'a', 0, 9)).toBe('fenced-producer');
 });
 
+test('a producer whose epoch is raised has no last sequence; one that keeps it has', async () => {
+  const { hub } = await openTestHub(temporaryDirectory());
+  const partition = await createPartition(hub, 't');
+  send(partition, 'a', 0);
+  await end(partition, 'commit');
+  expect(partition.producers()).toMatchObject([{ lastSequence: 0 }]);
+  await end(partition, 'abort', 1, 7);
+  expect(partition.producers()).toMatchObject([{ producerEpoch: 7, lastSequence: -1 }]);
+  expect(send(partition, 'b', 1, 1)).toBe('fenced-producer');
+});
+
 test('an end is on disk when it resolves, though records need not be', async () => {
   const directory = temporaryDirectory();
   const { hub } = await openTestHub(directory);
