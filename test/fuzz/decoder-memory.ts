@@ -1,5 +1,6 @@
 // A program of its own, because the collector is quick in a small heap: weighs what large requests decode to, and says for
-// each `{ request, requestBytes, heldBytes, isServed }`, one JSON object a line. Started with --expose-gc.
+// each `{ request, requestBytes, heldBytes, isServed }`, one JSON object a line. Started with --expose-gc, and told how many
+// bytes each byte of a request may take: what takes more is weighed again.
 
 import { WireError } from '../../protocols/kafka/wire/errors.ts';
 import type { Message } from '../../protocols/kafka/wire/message.ts';
@@ -9,6 +10,7 @@ import { WireWriter } from '../../protocols/kafka/wire/writer.ts';
 import { goldenRequests } from './golden-requests.ts';
 
 const ATTEMPTS = 4;
+const HELD_PER_BYTE = Number(process.argv[2]);
 const ELEMENTS = 1_500;
 /** Where a message may have the length of its first array. */
 const LENGTH_PLACES = [4];
@@ -26,7 +28,7 @@ function weigh(request: string, message: Message<Fields>, version: number, bytes
   const isServed = decode(message, version, bytes) !== undefined;
   let heldBytes = Number.POSITIVE_INFINITY;
   // What the engine does for itself meanwhile is in the scale too: the least of some weighings is what is held.
-  for (let attempt = 0; attempt < ATTEMPTS && heldBytes > bytes.length; attempt++)
+  for (let attempt = 0; attempt < ATTEMPTS && heldBytes > HELD_PER_BYTE * bytes.length; attempt++)
     heldBytes = Math.min(heldBytes, weighOnce(message, version, bytes));
   process.stdout.write(`${JSON.stringify({ request, requestBytes: bytes.length, heldBytes, isServed })}\n`);
 }

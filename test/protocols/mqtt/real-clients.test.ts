@@ -5,6 +5,7 @@ import { connectAsync } from 'mqtt';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { DEFAULT_OPTIONS } from '../../../protocols/mqtt/options.ts';
 import { startBroker } from '../../../src/broker.ts';
+import { KAFKA_DEFAULTS } from '../../src/broker-fixture.ts';
 import { append, TOPIC_DEFAULTS, temporaryDirectory } from '../../src/hub/hub-fixture.ts';
 import { TestLog } from '../../src/hub/test-log.ts';
 
@@ -25,18 +26,7 @@ async function start(directory = temporaryDirectory(), partitions = 1) {
       },
       topics: { ...TOPIC_DEFAULTS, partitions },
       declaredTopics: [],
-      kafka: {
-        requestBytesMax: 1 << 20,
-        fetchMaxWaitMs: 1000,
-        idleTimeoutMs: 0,
-        groupMinSessionTimeoutMs: 1,
-        groupMaxSessionTimeoutMs: 1000,
-        groupInitialRebalanceDelayMs: 0,
-        offsetsRetentionMs: 60_000,
-        transactionTimeoutMaxMs: 900_000,
-        transactionalIdExpirationMs: 3_600_000,
-        transactionAbortCheckMs: 10_000,
-      },
+      kafka: KAFKA_DEFAULTS,
       mqtt: { ...DEFAULT_OPTIONS, packetBytesMax: 1 << 20 },
     },
     log,
