@@ -151,6 +151,9 @@ export class TransactionStore {
     entry.transaction = transaction;
     if (transaction.state === 'ongoing') this.#ongoing.add(entry);
     else this.#ongoing.delete(entry);
+    // Nobody waits for it: whoever wrote it was told that it may not be there.
+    const isServing = this.#table?.stateOf(partition) === 'serving';
+    if (isServing && !entry.isChanging) this.#listener.serving(entry);
   }
 
   #partitionIs(partition: number, state: StatePartitionState): void {

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { ERROR_CODES } from '../../../../protocols/kafka/error-codes.ts';
 import { TransactionCoordinator } from '../../../../protocols/kafka/transactions/coordinator.ts';
+import type { Hub } from '../../../../protocols/port.ts';
 import { openTestKafka } from '../kafka-fixture.ts';
 
 const SETTINGS = {
@@ -26,5 +27,38 @@ test('a name that no record can have is refused, and neither stays nor keeps oth
   expect(await add(long)).toBe(ERROR_CODES.INVALID_REQUEST);
   expect(await add('g')).toBe(ERROR_CODES.NONE);
   expect(coordinator.store.size).toBe(1);
+  coordinator.close();
+});
+
+test('a decision that is on disk is carried out, also when whoever took it was told that it may not be', async () => {
+  const { hub } = await openTestKafka();
+  let isDoubtful = false;
+  const opened = hub.stateTable.bind(hub);
+  const stateTable: Hub['stateTable'] = async (options) => {
+    const table = await opened(options);
+    const written = table.write.bind(table);
+    const write: typeof table.write = async (...records) => {
+      if (!isDoubtful) return written(...records);
+      isDoubtful = false;
+      // It is on disk, and is read back later: see `advance` of the store's state table.
+      setImmediate(() => void written(...records));
+      return { refused: 'storage', message: 'could not be read' };
+    };
+    return Object.assign(table, { write });
+  };
+  Object.assign(hub, { stateTable });
+  const coordinator = await TransactionCoordinator.open(hub, SETTINGS, NO_OFFSETS);
+  const who = await coordinator.initProducerId(
+    { transactionalId: 'x', timeoutMs: 1000, expected: undefined },
+    'client',
+  );
+  await coordinator.add({ transactionalId: 'x', ...who }, [{ topic: 'gone', partition: 0 }], 0);
+  isDoubtful = true;
+  const end = () => coordinator.end('x', { ...who, outcome: 'commit', clientVersion: 0 });
+  expect((await end()).errorCode).toBe(ERROR_CODES.COORDINATOR_NOT_AVAILABLE);
+  const isApplied = () => coordinator.store.get('x')?.transaction?.state !== 'ongoing';
+  while (!isApplied()) await new Promise((resolve) => setImmediate(resolve));
+  for (let attempt = 0; attempt < 50; attempt++) if ((await end()).errorCode === ERROR_CODES.NONE) break;
+  expect(coordinator.store.get('x')?.transaction?.state).toBe('complete-commit');
   coordinator.close();
 });
