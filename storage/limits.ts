@@ -63,9 +63,10 @@ export const READ_AHEADS_MAX = 2;
 /** A block that was not asked for in this time makes way for others. */
 export const READ_AHEAD_IDLE_MS = 5000;
 
-/** Rows of the index kept in memory, all logs together: what lies in some 8 GiB of log at 16 KiB a batch. */
-/** Rows of aborted transactions in memory. */
+/** Rows of aborted transactions kept in memory, all logs together. */
 export const ABORTED_CACHE_BYTES_MAX = 4 * 1024 * 1024;
+
+/** Rows of the index kept in memory, all logs together: what lies in some 8 GiB of log at 16 KiB a batch. */
 export const INDEX_CACHE_BYTES_MAX = 8 * 1024 * 1024;
 
 /** A file read takes at most this much, but for its first batch: what clients may ask for is not bounded. */

@@ -71,8 +71,6 @@ interface Item {
   readonly topic: string | undefined;
   readonly data: PartitionData;
   answer: PartitionAnswer | undefined;
-  /** The coordinator has taken the partition into the producer's transaction for it. */
-  isInTransaction: boolean;
   appended: Appended | undefined;
   logAppendTimeMs: number;
   /** Which of the request's acknowledgements is its own. */
@@ -168,8 +166,8 @@ function addToTransaction(work: Produce): Promise<unknown> | undefined {
 }
 
 /** Whether the batch goes on with what is open here, or is none of a transaction. */
-function needsNoVerification({ item, partition, batch }: CheckedItem): boolean {
-  return !batch.isTransactional || item.isInTransaction || isOpen(partition, batch);
+function needsNoVerification({ partition, batch }: CheckedItem): boolean {
+  return !batch.isTransactional || isOpen(partition, batch);
 }
 
 function isOpen(partition: Partition, { producerId, producerEpoch }: Producer): boolean {
@@ -198,7 +196,6 @@ function itemOf(topic: string | undefined, data: PartitionData): Item {
     topic,
     data,
     answer: undefined,
-    isInTransaction: false,
     appended: undefined,
     logAppendTimeMs: -1,
     acknowledgement: -1,
