@@ -259,7 +259,8 @@ export class Connection implements Client {
   }
 
   #handle(firstByte: number, bytes: Buffer, start: number, end: number): Handled {
-    if (!flagsAreLegal(firstByte)) throw malformed('Reserved flags in a fixed header [MQTT-2.1.3-1]');
+    if (!flagsAreLegal(firstByte, this.session?.version ?? 5))
+      throw malformed('Reserved flags [MQTT-2.1.3-1]');
     const type = firstByte >> 4;
     const handler = HANDLER_BY_TYPE[type];
     // A second CONNECT [MQTT-3.1.0-2], or a packet that only servers send.

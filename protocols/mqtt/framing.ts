@@ -70,9 +70,12 @@ export function findFrame(
 }
 
 /**
- * Whether the flags in a first byte are those that its type demands [MQTT-2.1.3-1]; PUBLISH says its own.
+ * Whether the flags in a first byte are those that its type demands [MQTT-2.1.3-1]; PUBLISH says its own. In 3.1 other
+ * packets too are sent again with DUP, and bits that have no meaning are not looked at (3.1 section 2.1).
+ * @param version of the protocol: 3 is 3.1, 4 is 3.1.1.
  */
-export function flagsAreLegal(firstByte: number): boolean {
+export function flagsAreLegal(firstByte: number, version: 3 | 4 | 5): boolean {
+  if (version === 3) return true;
   const type = firstByte >> 4;
   const flags = firstByte & 0x0f;
   switch (type) {

@@ -17,8 +17,8 @@ export interface AcknowledgementFields {
   reasonCode: number;
 }
 
-/** Tables 3-4 and 3-5. */
-const PUBLISH_REASONS = new Set([0x00, 0x10, 0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99]);
+/** Tables 3-4 and 3-5; 0x10 is the server's alone to say. */
+const PUBLISH_REASONS = new Set([0x00, 0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99]);
 /** Tables 3-6 and 3-7. */
 const RELEASE_REASONS = new Set([0x00, 0x92]);
 

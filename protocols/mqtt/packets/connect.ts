@@ -88,10 +88,12 @@ function present(reader: PacketReader, flags: number, flag: number, version: Ver
 /** [MQTT-3.1.2-1], [MQTT-3.1.2-2]; 3.1 called itself MQIsdp. */
 function readVersion(reader: PacketReader): Version {
   const name = reader.string('Protocol Name', 'allowed');
+  // Whoever calls it otherwise may not read an answer of ours either [MQTT-3.1.2-1].
+  if (name !== 'MQTT' && name !== 'MQIsdp') throw malformed('CONNECT of a protocol that is not MQTT');
   const level = reader.byte('Protocol Level');
   if (name === 'MQTT' && (level === 4 || level === 5)) return level;
   if (name === 'MQIsdp' && level === 3) return level;
-  throw new UnsupportedVersion(`protocol ${JSON.stringify(name.slice(0, 16))} level ${level}`);
+  throw new UnsupportedVersion(`protocol ${name} level ${level}`);
 }
 
 function readFlags(reader: PacketReader, version: Version): number {

@@ -80,6 +80,7 @@ export class MessageProperties {
         this.contentTypeEnd = valueEnd;
         break;
       case PROPERTY.RESPONSE_TOPIC:
+        if (valueStart === valueEnd) throw protocolError('An empty response topic [MQTT-4.7.3-1]');
         if (hasWildcard(bytes, valueStart, valueEnd)) {
           throw protocolError('The response topic holds a wildcard [MQTT-3.3.2-14]');
         }

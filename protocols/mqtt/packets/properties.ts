@@ -1,5 +1,6 @@
 // Properties of MQTT 5 (section 2.2.2): one table of what each is, where it may stand and what it may hold, and a
 // cursor that steps through a property block and checks all of it.
+import type { MqttError } from '../errors.ts';
 import { malformed, protocolError } from '../errors.ts';
 import { isMqttUtf8 } from './utf8.ts';
 
@@ -50,8 +51,10 @@ type PropertyType = 'byte' | 'two-byte' | 'four-byte' | 'variable' | 'string' | 
 interface PropertyRule {
   readonly name: string;
   readonly type: PropertyType;
-  /** Bits of {@link PLACE}; a server's own properties have none. */
+  /** Bits of {@link PLACE}. */
   readonly places: number;
+  /** Where only a server says it; what a packet cannot have at all is another fault (section 2.2.2.2). */
+  readonly serverPlaces?: number;
   /** Bounds of a number; what lies outside is a protocol error. */
   readonly lowest?: number;
   readonly highest?: number;
@@ -68,7 +71,16 @@ const RULES: ReadonlyMap<number, PropertyRule> = new Map<number, PropertyRule>([
   [0x08, { name: 'Response Topic', type: 'string', places: PUBLISH | WILL }],
   [0x09, { name: 'Correlation Data', type: 'binary', places: PUBLISH | WILL }],
   // A client may not send it with PUBLISH [MQTT-3.3.4-6].
-  [0x0b, { name: 'Subscription Identifier', type: 'variable', places: SUBSCRIBE, lowest: 1 }],
+  [
+    0x0b,
+    {
+      name: 'Subscription Identifier',
+      type: 'variable',
+      places: SUBSCRIBE,
+      serverPlaces: PUBLISH,
+      lowest: 1,
+    },
+  ],
   [0x11, { name: 'Session Expiry Interval', type: 'four-byte', places: CONNECT | DISCONNECT }],
   [0x12, { name: 'Assigned Client Identifier', type: 'string', places: 0 }],
   [0x13, { name: 'Server Keep Alive', type: 'two-byte', places: 0 }],
@@ -78,7 +90,7 @@ const RULES: ReadonlyMap<number, PropertyRule> = new Map<number, PropertyRule>([
   [0x18, { name: 'Will Delay Interval', type: 'four-byte', places: WILL }],
   [0x19, { name: 'Request Response Information', type: 'byte', places: CONNECT, highest: 1 }],
   [0x1a, { name: 'Response Information', type: 'string', places: 0 }],
-  [0x1c, { name: 'Server Reference', type: 'string', places: 0 }],
+  [0x1c, { name: 'Server Reference', type: 'string', places: 0, serverPlaces: DISCONNECT }],
   [0x1f, { name: 'Reason String', type: 'string', places: ACKNOWLEDGEMENT | DISCONNECT | AUTH }],
   [0x21, { name: 'Receive Maximum', type: 'two-byte', places: CONNECT, lowest: 1 }],
   [0x22, { name: 'Topic Alias Maximum', type: 'two-byte', places: CONNECT }],
@@ -94,8 +106,8 @@ const RULES: ReadonlyMap<number, PropertyRule> = new Map<number, PropertyRule>([
 
 /**
  * Stands on one property at a time; positions are indices into the bytes it was opened on. A property that is
- * unknown or cut short is malformed; one that may not stand there, stands there twice or holds a value outside
- * its bounds is a protocol error (section 2.2.2.2).
+ * unknown, cut short or not one of its packet's is malformed (section 2.2.2.2); one that is a server's to say, stands
+ * there twice or holds a value outside its bounds is a protocol error.
  */
 export class PropertyCursor {
   id = 0;
@@ -136,9 +148,14 @@ export class PropertyCursor {
     const rule = RULES.get(this.id);
     if (!rule) throw malformed(`There is no property 0x${this.id.toString(16)}`);
     this.#readValue(rule);
-    if ((rule.places & this.#place) === 0) throw protocolError(`${rule.name} may not stand here`);
+    if ((rule.places & this.#place) === 0) throw this.#misplaced(rule);
     if (this.id !== PROPERTY.USER_PROPERTY) this.#mark(rule);
     return true;
+  }
+
+  #misplaced({ name, serverPlaces = 0 }: PropertyRule): MqttError {
+    if ((serverPlaces & this.#place) !== 0) return protocolError(`${name} is the server's to say here`);
+    return malformed(`${name} may not stand here`);
   }
 
   #readValue(rule: PropertyRule): void {

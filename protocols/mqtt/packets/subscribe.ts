@@ -32,8 +32,7 @@ export function readSubscribe(bytes: Buffer, start: number, end: number, version
   const { identifier, from } = version === 5 ? readSubscribeProperties(reader) : NO_PROPERTIES;
   const requests: SubscriptionRequest[] = [];
   while (reader.remaining > 0) requests.push(readRequest(reader, version));
-  // [MQTT-3.8.3-2]; Mosquitto and others answer "malformed" too.
-  if (requests.length === 0) throw malformed('SUBSCRIBE without a topic filter');
+  if (requests.length === 0) throw protocolError('SUBSCRIBE without a topic filter [MQTT-3.8.3-2]');
   return { packetId, identifier, from, requests };
 }
 
@@ -71,11 +70,12 @@ function readRequest(reader: PacketReader, version: Version): SubscriptionReques
   const retainHandling = (options >> 4) & 3;
   // [MQTT-3.8.3-5]; in 3.1.1 six bits are reserved [MQTT-3.8.3-4], in 3.1 they are not looked at.
   const reserved = version === 5 ? 0xc0 : version === 4 ? 0xfc : 0;
-  if (qos === 3 || (options & reserved) !== 0) throw malformed('SUBSCRIBE with reserved options');
+  if ((options & reserved) !== 0) throw malformed('SUBSCRIBE with reserved options');
+  if (qos === 3) throw protocolError('SUBSCRIBE with QoS 3 (section 3.8.3.1)');
   if (version < 5) {
     return { filter, qos: qos as QoS, noLocal: false, retainAsPublished: false, retainHandling: 0 };
   }
-  if (retainHandling === 3) throw malformed('SUBSCRIBE with retain handling 3 (section 3.8.3.1)');
+  if (retainHandling === 3) throw protocolError('SUBSCRIBE with retain handling 3 (section 3.8.3.1)');
   return {
     filter,
     qos: qos as QoS, // 3 has been refused

@@ -33,6 +33,6 @@ export function readUnsubscribe(
     if (filter === '') throw malformed('UNSUBSCRIBE with an empty topic filter [MQTT-4.7.3-1]');
     filters.push(filter);
   }
-  if (filters.length === 0) throw malformed('UNSUBSCRIBE without a topic filter [MQTT-3.10.3-2]');
+  if (filters.length === 0) throw protocolError('UNSUBSCRIBE without a topic filter [MQTT-3.10.3-2]');
   return { packetId, filters };
 }

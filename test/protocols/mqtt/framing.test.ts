@@ -65,7 +65,12 @@ describe('flags of a fixed header', () => {
     [0xe8, false],
     [0xf0, true],
   ])('0x%s are legal: %s', (firstByte, legal) => {
-    expect(flagsAreLegal(firstByte)).toBe(legal);
+    expect(flagsAreLegal(firstByte, 5)).toBe(legal);
+    expect(flagsAreLegal(firstByte, 4)).toBe(legal);
+  });
+
+  it('of 3.1 may say DUP on more than PUBLISH, and what has no meaning is not looked at (3.1 section 2.1)', () => {
+    for (const firstByte of [0x62, 0x6a, 0x8a, 0xaa, 0xc1]) expect(flagsAreLegal(firstByte, 3)).toBe(true);
   });
 });
 

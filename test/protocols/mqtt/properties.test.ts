@@ -6,6 +6,12 @@ import { REASON } from '../../../protocols/mqtt/reason-codes.ts';
 
 type Place = keyof typeof PLACE;
 
+/** What a server may say in this packet is no client's to say; elsewhere a packet cannot have it (section 2.2.2.2). */
+const SERVERS: Readonly<Record<string, Place>> = {
+  'Subscription Identifier': 'PUBLISH',
+  'Server Reference': 'DISCONNECT',
+};
+
 /** Section 2.2.2.2: bytes of one property that is right, and the client's packets that it may stand in. */
 const TABLE: readonly (readonly [name: string, hex: string, places: readonly Place[]])[] = [
   ['Payload Format Indicator', '0101', ['PUBLISH', 'WILL']],
@@ -53,9 +59,10 @@ function reasonOf(text: string, place: Place): number {
 }
 
 describe('properties', () => {
-  it.each(TABLE)('%s stands where table 2-4 says, and nowhere else', (_name, text, places) => {
+  it.each(TABLE)('%s stands where table 2-4 says, and nowhere else', (name, text, places) => {
     for (const place of PLACES) {
-      expect(reasonOf(text, place)).toBe(places.includes(place) ? 0 : REASON.PROTOCOL_ERROR);
+      const misplaced = SERVERS[name] === place ? REASON.PROTOCOL_ERROR : REASON.MALFORMED_PACKET;
+      expect(reasonOf(text, place)).toBe(places.includes(place) ? 0 : misplaced);
     }
   });
 
