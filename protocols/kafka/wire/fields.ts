@@ -105,12 +105,16 @@ export function uuid<const O extends FieldOptions<string>>(options?: O): Scalar<
   return scalar(options, ZERO_UUID, UUID);
 }
 
+/** The compact form could hold more; Kafka's brokers take no more in either. */
+const STRING_BYTES_MAX = 0x7fff;
+
 export function string<const O extends FieldOptions<string>>(options?: O): Scalar<O, string> {
   return field(options, '', (version, flexible) => {
     const nullable = isNullable(options, version);
     return {
       read(reader) {
         const length = flexible ? reader.unsignedVarint() - 1 : reader.int16();
+        if (length > STRING_BYTES_MAX) throw malformed(`a string of ${length} bytes`);
         if (length >= 0) return reader.text(length);
         return readNull(nullable, length);
       },

@@ -110,6 +110,13 @@ describe('null', () => {
   });
 });
 
+it('a compact string holds no more than one of the older form', () => {
+  const tail = '00000007000001' + '00';
+  const name = (length: number): string => '61'.repeat(length);
+  expect(read(3, `808002${name(0x7fff)}${tail}`).name).toHaveLength(0x7fff);
+  expect(() => read(3, `818002${name(0x8000)}${tail}`)).toThrow(MALFORMED);
+});
+
 describe('tagged fields', () => {
   const plain = '026100000007000001';
 
