@@ -185,7 +185,6 @@ export class Dispatchers {
     this.#dispatchers.clear();
   }
 
-  /** All of it is news to everybody who is subscribed. */
   /** Of what is dispatched now: who catches up reads up to there, and further nothing may come for as long as a transaction lasts. */
   #endOf(partition: Partition): number {
     return this.#options.mappings.visibilityOf(partition.topic) === 'lastStable'
@@ -193,6 +192,7 @@ export class Dispatchers {
       : partition.highWatermark;
   }
 
+  /** All of it is news to everybody who is subscribed. */
   #startNewPartitions(topic: TopicView): void {
     if (topic.internal) return;
     for (const partition of topic.partitions) {
