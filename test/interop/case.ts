@@ -15,6 +15,7 @@ export type ProgramName =
   | 'kcat'
   | 'mosquitto_sub'
   | 'mosquitto_pub'
+  | 'mosquitto'
   | 'curl'
   | 'kafka-tools'
   | 'kafka-broker'

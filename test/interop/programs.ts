@@ -22,6 +22,7 @@ const INSTALLED_BY: Readonly<Record<Exclude<ProgramName, PreparedName>, string>>
   kcat: 'apt-get install kcat',
   mosquitto_sub: 'apt-get install mosquitto-clients',
   mosquitto_pub: 'apt-get install mosquitto-clients',
+  mosquitto: 'apt-get install mosquitto',
   curl: 'apt-get install curl',
 };
 
