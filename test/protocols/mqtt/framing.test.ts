@@ -120,6 +120,16 @@ describe('the input buffer', () => {
     expect(framesOf(pieces)).toEqual(packets.map((packet) => packet.toString('hex')));
   });
 
+  it('takes no more than twice what has come of a packet, however much that has announced', () => {
+    const input = new InputBuffer();
+    input.push(hex('30 ffffff7f'));
+    for (let received = 5; received < 1 << 20; received += 1000) {
+      input.push(Buffer.alloc(1000));
+      input.release();
+      expect(input.bytes.length).toBeLessThanOrEqual(2 * input.length);
+    }
+  });
+
   it('keeps a few unread bytes, not the piece they came in', () => {
     const input = new InputBuffer();
     input.push(Buffer.alloc(65_536));

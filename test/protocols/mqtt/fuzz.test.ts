@@ -1,10 +1,13 @@
 // Bytes that nobody should send: random, mutated, cut anywhere.
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import fc from 'fast-check';
 import type { Packet } from 'mqtt-packet';
 import mqttPacket from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
 import { MqttError } from '../../../protocols/mqtt/errors.ts';
 import { readAcknowledgement } from '../../../protocols/mqtt/packets/acknowledgement.ts';
+import { readAuth } from '../../../protocols/mqtt/packets/auth.ts';
 import { readConnect } from '../../../protocols/mqtt/packets/connect.ts';
 import { readDisconnect } from '../../../protocols/mqtt/packets/disconnect.ts';
 import { MessageProperties } from '../../../protocols/mqtt/packets/message-properties.ts';
@@ -53,6 +56,7 @@ const PACKETS: readonly Packet[] = [
   { cmd: 'unsubscribe', messageId: 1, unsubscriptions: ['a/+/#', 'b'] },
   { cmd: 'pingreq' },
   { cmd: 'disconnect', reasonCode: 4, properties: { reasonString: 'bye' } },
+  { cmd: 'auth', reasonCode: 0x19, properties: { authenticationMethod: 'm', reasonString: 'r' } },
 ];
 
 const encoded = PACKETS.map((packet) => mqttPacket.generate(packet, { protocolVersion: 5 }));
@@ -72,6 +76,7 @@ const DECODERS: readonly Decoder[] = [
   readSubscribe,
   readUnsubscribe,
   readDisconnect,
+  (bytes, start, end) => readAuth(bytes, start, end),
 ];
 
 /** Bytes that are a packet's, with some of them changed, dropped or put in. */
@@ -192,6 +197,38 @@ describe('a connection', () => {
       );
       cutting.socket.destroy();
     }
+  });
+
+  it('is answered alike when random packets, right or wrong, come byte by byte', async () => {
+    const { port, expectAlive, hub } = await serve();
+    hub.topics.make('a');
+    const greeting = mqttPacket.generate(connectPacket(5, { clientId: 'cut' }), { protocolVersion: 5 });
+    /** All that is answered, in one connection that ends with bytes that nobody may send. */
+    const answers = async (pieces: readonly Buffer[]): Promise<string> => {
+      const socket = connect(port, '127.0.0.1').setNoDelay(true);
+      const chunks: Buffer[] = [];
+      socket.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => undefined);
+      const closed = once(socket, 'close');
+      for (const piece of pieces) {
+        socket.write(piece);
+        await new Promise<void>((resolve) => setImmediate(resolve));
+      }
+      socket.end(Buffer.from([0xd0, 0x00]));
+      await closed;
+      return Buffer.concat(chunks).toString('hex');
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(mutated, fc.constantFrom(...encoded.slice(2)), random), async (bytes) => {
+        // What a PUBLISH is answered with waits for the log: the end of the connection may come first.
+        fc.pre(!bytes.some((byte) => byte >> 4 === 3));
+        const whole = await answers([Buffer.concat([greeting, bytes])]);
+        const cut = await answers([...Buffer.concat([greeting, bytes])].map((byte) => Buffer.from([byte])));
+        expect(cut).toBe(whole);
+      }),
+      { numRuns: 60 },
+    );
+    expect(hub.log.events('error')).toEqual([]);
+    await expectAlive();
   });
 
   it('is answered alike when they come one by one', async () => {
