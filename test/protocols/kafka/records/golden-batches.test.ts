@@ -168,8 +168,15 @@ function memoryBatchOf(batch: GoldenBatch): MemoryBatch {
     baseSequence: batch.baseSequence,
     isTransactional: batch.transactional,
     isControl: batch.control,
+    ...(batch.control ? endOf(batch) : {}),
     isLogAppendTime: batch.timestampType === 'LogAppendTime',
   };
+}
+
+/** A control record's key is version and type, i16 each (0: abort), its value version i16 and coordinator epoch i32. */
+function endOf(batch: GoldenBatch): Pick<MemoryBatch, 'aborts' | 'coordinatorEpoch'> {
+  const [{ key, value }] = recordsOf(batch) as [MemoryRecord]; // a control batch has one record
+  return { aborts: key!.readInt16BE(2) === 0, coordinatorEpoch: value!.readInt32BE(2) };
 }
 
 function fromHex(hex: string | null): Buffer | null {
