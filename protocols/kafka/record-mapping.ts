@@ -312,16 +312,7 @@ function encodeRecords(encoder: BatchEncoder, cursor: RecordCursor, fromOffset: 
   while (cursor.nextRecord()) {
     if (cursor.offset < fromOffset) continue;
     if (cursor.headerCount === 0 && cursor.attributeCount === 0) {
-      encoder.record(
-        cursor.offset,
-        cursor.timestampMs,
-        cursor.keyStart,
-        cursor.keyEnd,
-        cursor.valueStart,
-        cursor.valueEnd,
-        0,
-        0,
-      );
+      encoder.record(cursor, 0, 0);
     } else encodeRecordWithHeaders(encoder, cursor);
   }
 }
@@ -336,16 +327,7 @@ function encodeRecordWithHeaders(encoder: BatchEncoder, cursor: RecordCursor): v
     headerCount++;
     headersByteLength += itemByteLength(cursor);
   }
-  encoder.record(
-    cursor.offset,
-    cursor.timestampMs,
-    cursor.keyStart,
-    cursor.keyEnd,
-    cursor.valueStart,
-    cursor.valueEnd,
-    headerCount,
-    headersByteLength,
-  );
+  encoder.record(cursor, headerCount, headersByteLength);
   cursor.rewindHeaders();
   while (cursor.nextHeader()) encodeItem(encoder, cursor);
   cursor.rewindAttributes();
