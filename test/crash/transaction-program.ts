@@ -565,7 +565,7 @@ class Program {
     }
     const isSame = producerId === id.producerId && epoch === id.epoch;
     if (isSame || owner === undefined) return this.#identify(id, producerId, epoch);
-    if (owner.kind === 2 && (asked === 'commit' || asked === 'abort') && this.#oneIn(2)) {
+    if (owner.kind === 2 && (asked === 'commit' || asked === 'abort') && !this.#oneIn(4)) {
       const again = await this.#askEnd(owner, asked);
       const isTold = again.told === 'NONE' && again.epoch === epoch && again.producerId === producerId;
       check(isTold, () => `${id.id}: ${asked} again is answered ${JSON.stringify(again)}`);
