@@ -76,7 +76,7 @@ async function questions(): Promise<void> {
     const listeners = (await get('/api/v1/listeners'))['items'] as { protocol: string; port: number }[];
     deepEqual(
       listeners.map(({ protocol, port }) => `${protocol}:${port}`),
-      ['kafka:9092', 'mqtt:1883', 'http:9640'],
+      ['kafka:9092', 'mqtt:1883', 'mqtt-ws:8083', 'http:9640'],
     );
   });
   await check('it describes its API', async () => {
