@@ -37,7 +37,8 @@ export function handleConnect(
   };
   try {
     const packet = readConnect(bytes, start, end, progress);
-    if (!flagsAreLegal(firstByte, packet.version)) throw malformed('CONNECT with reserved flags [MQTT-2.1.3-1]');
+    if (!flagsAreLegal(firstByte, packet.version))
+      throw malformed('CONNECT with reserved flags [MQTT-2.1.3-1]');
     checkPacket(client, packet);
     const { hooks } = client.context;
     if (hooks.preConnect !== undefined || hooks.authenticate !== undefined) {
