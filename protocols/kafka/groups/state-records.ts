@@ -11,12 +11,9 @@
 // Values of versions 0–4 are read. A record of another kind or that does not decode is nobody's: `undefined`.
 
 import type { StateRecord } from '../../port.ts';
-import { WireError } from '../wire/errors.ts';
 import { array, bytes, int32, int64, string, uuid } from '../wire/fields.ts';
-import { type Message, message } from '../wire/message.ts';
-import { WireReader } from '../wire/reader.ts';
-import type { Fields, StructInput } from '../wire/schema.ts';
-import { WireWriter } from '../wire/writer.ts';
+import { message } from '../wire/message.ts';
+import { decodeStored, encodeStored } from '../wire/stored-message.ts';
 import type { GroupRecord } from './effects.ts';
 
 const OFFSET_KEY = 1;
@@ -106,7 +103,7 @@ export type DecodedKey =
 export function encodeOffset(key: OffsetKeyFields, committed: OffsetToRecord | null): StateRecord {
   const { groupId: group, topic, partition } = key;
   return {
-    key: encode(OFFSET_KEY, OffsetKey, { group, topic, partition }),
+    key: encodeStored(OFFSET_KEY, OffsetKey, { group, topic, partition }),
     value: committed === null ? null : encodeOffsetValue(committed),
   };
 }
@@ -116,7 +113,7 @@ export function encodePendingOffset(
   pending: OffsetToRecord | null,
 ): StateRecord {
   return {
-    key: encode(PENDING_OFFSET_KEY, PendingOffsetKey, { group, producerId, topic, partition }),
+    key: encodeStored(PENDING_OFFSET_KEY, PendingOffsetKey, { group, producerId, topic, partition }),
     value: pending === null ? null : encodeOffsetValue(pending),
   };
 }
@@ -128,7 +125,7 @@ function encodeOffsetValue({
   committedAtMs,
   topicId,
 }: OffsetToRecord): Buffer {
-  return encode(OFFSET_VALUE_VERSION, OffsetValue, {
+  return encodeStored(OFFSET_VALUE_VERSION, OffsetValue, {
     ...{ offset, leaderEpoch, metadata, topicId },
     commitTimestamp: committedAtMs,
   });
@@ -136,11 +133,11 @@ function encodeOffsetValue({
 
 export function encodeGroup(groupId: string, record: GroupRecord | null): StateRecord {
   return {
-    key: encode(GROUP_KEY, GroupKey, { group: groupId }),
+    key: encodeStored(GROUP_KEY, GroupKey, { group: groupId }),
     value:
       record === null
         ? null
-        : encode(GROUP_VALUE_VERSION, GroupValue, {
+        : encodeStored(GROUP_VALUE_VERSION, GroupValue, {
             protocolType: record.protocolType ?? '',
             generation: record.generation,
             protocol: record.protocolName,
@@ -161,7 +158,7 @@ export function encodeGroup(groupId: string, record: GroupRecord | null): StateR
 }
 
 export function decodeKey(bytesOfKey: Buffer): DecodedKey | undefined {
-  return decoded(bytesOfKey, (reader, kind) => {
+  return decodeStored(bytesOfKey, (reader, kind) => {
     if (kind === OFFSET_KEY || kind === OFFSET_KEY_OLD) {
       const { group, topic, partition } = OffsetKey.read(reader, kind);
       return { kind: 'offset', groupId: group, topic, partition };
@@ -177,7 +174,7 @@ export function decodeKey(bytesOfKey: Buffer): DecodedKey | undefined {
 
 /** @param recordOffset of the record in the state's log */
 export function decodeOffset(bytesOfValue: Buffer, recordOffset: number): CommittedOffset | undefined {
-  return decoded(bytesOfValue, (reader, version) => {
+  return decodeStored(bytesOfValue, (reader, version) => {
     const { offset, leaderEpoch, metadata, commitTimestamp, topicId } = OffsetValue.read(reader, version);
     return { offset, leaderEpoch, metadata, committedAtMs: commitTimestamp, topicId, recordOffset };
   });
@@ -185,7 +182,7 @@ export function decodeOffset(bytesOfValue: Buffer, recordOffset: number): Commit
 
 /** The slices of the record are copies: they outlive the log's buffer. */
 export function decodeGroup(bytesOfValue: Buffer): GroupRecord | undefined {
-  return decoded(bytesOfValue, (reader, version) => {
+  return decodeStored(bytesOfValue, (reader, version) => {
     const value = GroupValue.read(reader, version);
     return {
       protocolType: value.protocolType === '' ? null : value.protocolType,
@@ -205,26 +202,4 @@ export function decodeGroup(bytesOfValue: Buffer): GroupRecord | undefined {
       })),
     };
   });
-}
-
-const writer = new WireWriter();
-
-function encode<F extends Fields>(version: number, schema: Message<F>, value: StructInput<F>): Buffer {
-  writer.rewind(0);
-  writer.int16(version);
-  schema.write(writer, version, value);
-  return writer.take();
-}
-
-function decoded<T>(
-  source: Buffer,
-  read: (reader: WireReader, version: number) => T | undefined,
-): T | undefined {
-  try {
-    const reader = new WireReader(source);
-    return read(reader, reader.int16());
-  } catch (error) {
-    if (error instanceof WireError) return undefined;
-    throw error;
-  }
 }

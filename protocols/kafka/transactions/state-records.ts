@@ -8,8 +8,7 @@ import type { StateRecord } from '../../port.ts';
 import { WireError } from '../wire/errors.ts';
 import { array, int8, int16, int32, int64, string } from '../wire/fields.ts';
 import { message } from '../wire/message.ts';
-import { WireReader } from '../wire/reader.ts';
-import { WireWriter } from '../wire/writer.ts';
+import { decodeStored, encodeStored } from '../wire/stored-message.ts';
 import type { ClientVersion, Transaction, TransactionState } from './transaction.ts';
 
 const KEY_VERSION = 0;
@@ -48,18 +47,13 @@ const STATUS: Readonly<Record<TransactionState, number>> = {
 // Its keys are the states themselves.
 const STATES = new Map(Object.entries(STATUS).map(([state, status]) => [status, state as TransactionState]));
 
-const writer = new WireWriter();
-
 /** Undefined when a name in it is longer than a record's may be: what clients send may be that long. */
 export function encodeTransaction(
   transactionalId: string,
   transaction: Transaction | null,
 ): StateRecord | undefined {
   try {
-    writer.rewind(0);
-    writer.int16(KEY_VERSION);
-    TransactionKey.write(writer, KEY_VERSION, { transactionalId });
-    const key = writer.take();
+    const key = encodeStored(KEY_VERSION, TransactionKey, { transactionalId });
     return { key, value: transaction === null ? null : encodeValue(transaction) };
   } catch (error) {
     if (error instanceof WireError && error.code === 'unrepresentable') return undefined;
@@ -69,9 +63,7 @@ export function encodeTransaction(
 
 function encodeValue(transaction: Transaction): Buffer {
   const { state, partitions, groups, updatedAtMs, startedAtMs, clientVersion, ...same } = transaction;
-  writer.rewind(0);
-  writer.int16(VALUE_VERSION);
-  TransactionValue.write(writer, VALUE_VERSION, {
+  return encodeStored(VALUE_VERSION, TransactionValue, {
     ...same,
     status: STATUS[state],
     partitions: [...partitions].map(([topic, ids]) => ({ topic, partitionIds: [...ids] })),
@@ -80,19 +72,18 @@ function encodeValue(transaction: Transaction): Buffer {
     clientTransactionVersion: clientVersion,
     groups: [...groups],
   });
-  return writer.take();
 }
 
 /** Undefined when it is no key of ours. */
 export function decodeKey(key: Buffer): string | undefined {
-  return decoded(key, (reader, version) =>
+  return decodeStored(key, (reader, version) =>
     version === KEY_VERSION ? TransactionKey.read(reader, version).transactionalId : undefined,
   );
 }
 
 /** Undefined when it does not decode. */
 export function decodeValue(transactionalId: string, bytes: Buffer): Transaction | undefined {
-  return decoded(bytes, (reader, version) => {
+  return decodeStored(bytes, (reader, version) => {
     const value = TransactionValue.read(reader, version);
     const state = STATES.get(value.status);
     const clientVersion = clientVersionOf(value.clientTransactionVersion);
@@ -114,17 +105,4 @@ export function decodeValue(transactionalId: string, bytes: Buffer): Transaction
 
 function clientVersionOf(version: number): ClientVersion | undefined {
   return version === 0 || version === 1 || version === 2 ? version : undefined;
-}
-
-function decoded<T>(
-  source: Buffer,
-  read: (reader: WireReader, version: number) => T | undefined,
-): T | undefined {
-  try {
-    const reader = new WireReader(source);
-    return read(reader, reader.int16());
-  } catch (error) {
-    if (error instanceof WireError) return undefined;
-    throw error;
-  }
 }
