@@ -16,6 +16,9 @@ export interface ChildOptions {
   readonly timeoutMs?: number;
 }
 
+/** Of each program's output: a Java stack trace or two, with what led to it. */
+const DESCRIBED_CHARACTERS = 8_000;
+
 const running = new Map<ChildProcess, Child>();
 process.once('exit', () => {
   for (const child of running.keys()) child.kill('SIGKILL');
@@ -23,7 +26,21 @@ process.once('exit', () => {
 
 /** Every child that has not ended, with the end of what it said: for a failure that is a wait without end. */
 export function describeRunning(): string {
-  return [...running.values()].map((child) => `${child.command}\n${child.output.slice(-2_000)}`).join('\n');
+  return [...running.values()]
+    .map((child) => `${child.command}\n${child.output.slice(-DESCRIBED_CHARACTERS)}`)
+    .join('\n');
+}
+
+/** Those under way: what a failure leaves behind can be told from what was there before it. */
+export function runningChildren(): Set<Child> {
+  return new Set(running.values());
+}
+
+/** Ends every child that is not to be kept. */
+export async function endOthers(kept: ReadonlySet<Child>): Promise<void> {
+  const others = [...running.values()].filter((child) => !kept.has(child));
+  for (const child of others) child.kill('SIGKILL');
+  await Promise.all(others.map(({ finished }) => finished));
 }
 
 /** A program under way. `waitFor` resolves with the output so far, as soon as it holds `pattern`. */

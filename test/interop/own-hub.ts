@@ -1,6 +1,7 @@
 // A hub of a case's own, on ports that stay its: one that can be stopped or killed under its clients and comes back
 // where they look for it.
 import { createServer } from 'node:net';
+import { describeRunning } from '../helpers/child.ts';
 import { type HubProcess, startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
 
 export interface OwnHub {
@@ -14,7 +15,7 @@ export interface OwnHub {
   killAndStart(): Promise<void>;
 }
 
-/** Runs `use` with a hub that is stopped, and whose files are removed, afterwards. */
+/** Runs `use` with a hub that is stopped, and whose files are removed, afterwards; a failure tells what all that runs said. */
 export async function withOwnHub<Result>(
   more: string,
   use: (hub: OwnHub) => Promise<Result>,
@@ -44,6 +45,10 @@ export async function withOwnHub<Result>(
     });
     await stop();
     return result;
+  } catch (error) {
+    // What the hub and its clients said is lost once they are ended.
+    const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    throw new Error(`${problem}\nstill running:\n${describeRunning()}`, { cause: error });
   } finally {
     await running.kill();
     directory.remove();

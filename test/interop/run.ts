@@ -1,6 +1,6 @@
 // `npm run test:interop`: starts the built hub and plays each case against it with programs from elsewhere. What
 // cannot run is named with its reason; the last line is `N passed, N failed`, and a run in which nothing passed fails.
-import { describeRunning } from '../helpers/child.ts';
+import { describeRunning, endOthers, runningChildren } from '../helpers/child.ts';
 import { startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
 import { bankTransfer } from './bank.ts';
 import type { InteropCase } from './case.ts';
@@ -94,12 +94,13 @@ if (passed + failed === 0) {
 }
 for (const line of notRun) process.stdout.write(`${line}\n`);
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
-// Clients of a failed case may still hold sockets open.
+// A failed case may still hold sockets open.
 process.exit(failed === 0 ? 0 : 1);
 
 /** Without a problem the case held; what it did is whole lines. */
 async function outcomeOf(each: InteropCase): Promise<{ problem?: string; did: string }> {
   const timeoutMs = each.timeoutMs ?? CASE_MS;
+  const before = runningChildren();
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
@@ -111,6 +112,7 @@ async function outcomeOf(each: InteropCase): Promise<{ problem?: string; did: st
     return { did: typeof did === 'string' ? `    ${did}\n` : '' };
   } catch (error) {
     const problem = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    await endOthers(before);
     return { problem, did: '' };
   } finally {
     clearTimeout(timer);
