@@ -63,7 +63,7 @@ export function readConnect(
   progress: ConnectProgress,
 ): ConnectPacket {
   const reader = new PacketReader(bytes, start, end);
-  const version = readVersion(reader);
+  const version = readVersion(reader, progress);
   progress.version = version;
   const flags = readFlags(reader, version);
   const keepAliveSeconds = reader.twoByteInteger('Keep Alive');
@@ -86,11 +86,18 @@ function present(reader: PacketReader, flags: number, flag: number, version: Ver
 }
 
 /** [MQTT-3.1.2-1], [MQTT-3.1.2-2]; 3.1 called itself MQIsdp. */
-function readVersion(reader: PacketReader): Version {
+function readVersion(reader: PacketReader, progress: ConnectProgress): Version {
   const name = reader.string('Protocol Name', 'allowed');
-  // Whoever calls it otherwise may not read an answer of ours either [MQTT-3.1.2-1].
-  if (name !== 'MQTT' && name !== 'MQIsdp') throw malformed('CONNECT of a protocol that is not MQTT');
   const level = reader.byte('Protocol Level');
+  if (name !== 'MQTT' && name !== 'MQIsdp') {
+    // At the level of MQTT 5 it is told so; below, it may be no protocol that reads an answer of ours [MQTT-3.1.2-1].
+    if (level === 5) progress.version = 5;
+    throw new MqttError(
+      'protocol-name',
+      REASON.UNSUPPORTED_PROTOCOL_VERSION,
+      'CONNECT of a protocol that is not MQTT',
+    );
+  }
   if (name === 'MQTT' && (level === 4 || level === 5)) return level;
   if (name === 'MQIsdp' && level === 3) return level;
   throw new UnsupportedVersion(`protocol ${name} level ${level}`);

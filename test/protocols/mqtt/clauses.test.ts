@@ -416,7 +416,6 @@ describe('CONNECT', () => {
     ['0006 4d5149736470 05', '20020001'],
     ['0004 6d717474 04', ''],
     ['0003 4d5154 04', ''],
-    ['0005 4d51545454 05', ''],
     ['0000 04', ''],
     ['0001 ff 04', ''],
   ])('of %s is answered "%s" [MQTT-3.1.2-1] [MQTT-3.1.2-2]', async (protocol, answer) => {
@@ -424,6 +423,16 @@ describe('CONNECT', () => {
     const bytes = await answersOf(serving.port, packetOf(`10 ${protocol} 02 0000 0001 63`, 4));
     expect(bytes.toString('hex')).toBe(answer);
   });
+
+  it.each([['0005 4d51545454'], ['0004 6d717474'], ['0000']])(
+    'of version 5 by the name %s is told so [MQTT-3.1.2-1]',
+    async (name) => {
+      const serving = await serve();
+      const bytes = await answersOf(serving.port, packetOf(`10 ${name} 05 02 0000 00 0001 63`, 5));
+      expect(isOnly(bytes, 0x20)).toBe(true);
+      expect(bytes[3]).toBe(0x84);
+    },
+  );
 
   it.each([
     [3, '0000', 2],

@@ -129,12 +129,19 @@ describe('CONNECT', () => {
     ['a password alone in 3.1.1 [MQTT-3.1.2-22]', `${head} 04 42 0000 0001 63 0001 70`],
     ['bytes too many', `${head} 04 02 0000 0001 63 00`],
     ['a client identifier beyond the end', `${head} 04 02 0000 0009 63`],
-    ['another name, in lower case [MQTT-3.1.2-1]', '0004 6d717474 04 02 0000 0001 63'],
     ['a control character in its identifier', `${head} 04 02 0000 0001 07`],
     ['an ill-formed user name', `${head} 04 82 0000 0001 63 0001 ff`],
   ])('with %s is malformed', (_what, text) => {
     expect(codeOf(() => connect(hex(text)))).toBe(REASON.MALFORMED_PACKET);
   });
+
+  it.each(['04', '05'])(
+    'of level %s by another name, in lower case, is not of a version that is served',
+    (level) => {
+      const text = `0004 6d717474 ${level} 02 0000 00 0001 63`;
+      expect(codeOf(() => connect(hex(text)))).toBe(REASON.UNSUPPORTED_PROTOCOL_VERSION);
+    },
+  );
 
   it('with a wildcard in its will topic is refused for that', () => {
     const text = `${head} 05 06 0000 00 0001 63 00 0001 23 0001 78`;
