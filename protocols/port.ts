@@ -724,6 +724,253 @@ export interface TransactionView {
   readonly groups: readonly string[];
 }
 
+/**
+ * What the admin API shows of clients that publish to topics and subscribe to filters, and does for operators; given by
+ * the front end that they speak to. A message's topic is the protocol's own name of it, not the hub's topic that has it.
+ */
+export interface MessagingDirectory {
+  readonly clients: ClientDirectory;
+  readonly sessions: SessionDirectory;
+  readonly subscriptions: SubscriptionDirectory;
+  readonly retained: RetainedDirectory;
+  readonly publisher: MessagePublisher;
+  readonly mappings: MappingDirectory;
+}
+
+/** Clients that are connected. */
+export interface ClientDirectory {
+  readonly count: number;
+  /** In no order; with very many of them only those that are shown are made views. */
+  ids(): Iterable<string>;
+  get(clientId: string): ClientView | undefined;
+  subscriptions(clientId: string): readonly SubscriptionView[];
+  /** Tells the client to go. Resolves when what it leaves behind is on disk; false = it is not connected. */
+  disconnect(clientId: string): Promise<boolean>;
+}
+
+export interface ClientView {
+  readonly clientId: string;
+  readonly listener: string;
+  readonly remoteAddress: string;
+  readonly protocolVersion: string;
+  readonly connectedAtMs: number;
+  /** 0 = it may be silent for ever. */
+  readonly keepaliveSeconds: number;
+  /** It asked for nothing of what an earlier connection had left. */
+  readonly cleanStart: boolean;
+  /** What its session outlives the connection by; 0 = not at all, Infinity = it does not expire. */
+  readonly expirySeconds: number;
+  readonly subscriptions: number;
+  /** Messages on their way to it that it has not acknowledged. */
+  readonly inflight: number;
+  /** Partitions of which it gets history, or what it was too slow for. */
+  readonly partitionsBehind: number;
+  /** Bytes that wait for its socket. */
+  readonly pendingBytes: number;
+}
+
+/** Sessions that outlive their connections. */
+export interface SessionDirectory {
+  readonly count: number;
+  ids(): Iterable<string>;
+  /** From memory. */
+  get(clientId: string): SessionView | undefined;
+  /** What is kept of a client that is away is read from the log: rejects when that cannot be read. */
+  read(clientId: string): Promise<SessionDetail | undefined>;
+  /** The client is told to go, and what is kept of it is gone when it resolves; false = there is no such session. */
+  end(clientId: string): Promise<boolean | Refused>;
+}
+
+export interface SessionView {
+  readonly clientId: string;
+  readonly connected: boolean;
+  /** Infinity = never. */
+  readonly expirySeconds: number;
+  /** Infinity = never, or not while its client is connected. */
+  readonly expiresAtMs: number;
+  readonly subscriptions: number;
+  readonly inflight: number;
+}
+
+export interface SessionDetail extends SessionView {
+  readonly filters: readonly SubscriptionView[];
+  /** Next offset that goes to the client, per partition; none while it is subscribed to nothing. */
+  readonly cursors: readonly { readonly topic: string; readonly partition: number; readonly offset: number }[];
+}
+
+export interface SubscriptionDirectory {
+  /** By client, then by filter. Rejects when the log cannot be read. */
+  find(query: SubscriptionQuery): Promise<SubscriptionPage>;
+}
+
+export interface SubscriptionQuery {
+  /** Only subscriptions that get messages of this topic; absent = all. */
+  readonly topic?: string | undefined;
+  readonly after?: SubscriptionKey | undefined;
+  readonly limit: number;
+}
+
+export interface SubscriptionKey {
+  readonly clientId: string;
+  readonly filter: string;
+}
+
+/** May have fewer items than were asked for, or none, and go on all the same: looking is bounded too. */
+export interface SubscriptionPage {
+  readonly items: readonly SubscriptionView[];
+  /** Undefined = that was all. */
+  readonly next: SubscriptionKey | undefined;
+}
+
+export interface SubscriptionView extends SubscriptionKey {
+  readonly connected: boolean;
+  readonly qos: number;
+  /** Not for what the client itself publishes. */
+  readonly noLocal: boolean;
+  readonly retainAsPublished: boolean;
+  /** 0 = none. */
+  readonly identifier: number;
+  /** Name of the group of a shared subscription, of which one member gets each message. */
+  readonly share: string | undefined;
+}
+
+/** Messages that are kept for those who subscribe later. */
+export interface RetainedDirectory {
+  readonly count: number;
+  /** What they take in the log. */
+  readonly byteLength: number;
+  /** By topic, in code unit order. Rejects when the log cannot be read. */
+  find(query: RetainedQuery): Promise<RetainedPage>;
+  /** Forgets the messages of all topics that match; on disk when it resolves, with how many. */
+  clear(filter: string): Promise<number | Refused>;
+  /** Undefined when topics can be held against it, else why not. */
+  illegalFilter(filter: string): string | undefined;
+}
+
+export interface RetainedQuery {
+  readonly filter: string;
+  readonly after?: string | undefined;
+  readonly limit: number;
+  /** Only topics that contain it, upper and lower case alike. */
+  readonly search?: string | undefined;
+  /** Of payloads: the page ends with the message that reaches it. */
+  readonly bytesMax: number;
+}
+
+export interface RetainedPage {
+  readonly items: readonly RetainedMessageView[];
+  readonly hasMore: boolean;
+}
+
+export interface RetainedMessageView {
+  readonly topic: string;
+  readonly qos: number;
+  readonly payload: Buffer;
+  readonly timestampMs: number;
+  /** Infinity = never. */
+  readonly expiresAtMs: number;
+  /** Undefined when none of its clients has published it. */
+  readonly clientId: string | undefined;
+}
+
+export interface MessagePublisher {
+  /** On disk when it resolves, and kept where that was asked for. Never rejects. */
+  publish(principal: Principal, message: MessageToPublish): Promise<MessagePublished | MessageNotPublished>;
+}
+
+export interface MessageToPublish {
+  readonly topic: string;
+  readonly payload: Buffer;
+  readonly qos: 0 | 1 | 2;
+  readonly retain: boolean;
+  /** In their order; a name may come twice. */
+  readonly userProperties: readonly (readonly [name: string, value: string])[];
+  readonly contentType?: string | undefined;
+  readonly responseTopic?: string | undefined;
+  readonly correlationData?: Buffer | undefined;
+  readonly expirySeconds?: number | undefined;
+  /** The payload is said to be text. */
+  readonly isText?: boolean | undefined;
+}
+
+export interface MessagePublished {
+  readonly refused?: undefined;
+  /** The hub's. */
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+}
+
+export interface MessageNotPublished {
+  /** `invalid`: no client may send such a message; `limit`: there is no room for it. */
+  readonly refused: 'invalid' | 'forbidden' | 'limit' | 'too-large' | 'storage';
+  readonly message: string;
+}
+
+/** Which of the hub's topics has which messages. */
+export interface MappingDirectory {
+  /** Rules, in the order in which they count. */
+  list(): readonly MappingView[];
+  /** A text says why it is none. */
+  ofTopic(topic: string, clientId: string): TopicMapping | string;
+  ofFilter(filter: string): FilterMapping | string;
+  /** @param key null = the record has none. @param named what the record itself says that its topic is. */
+  ofRecord(topic: string, key: Buffer | null, named: Buffer | undefined): RecordMapping;
+}
+
+export interface MappingView {
+  readonly match: string;
+  readonly preset: string | undefined;
+  readonly topic: string | undefined;
+  readonly key: string;
+  readonly qos: number;
+  readonly retain: 'store' | 'ignore';
+  readonly direction: 'both' | 'in' | 'out';
+  readonly isolation: 'read_committed' | 'read_uncommitted';
+  readonly replay: boolean;
+  /** Where the configuration says so, `file:line`. */
+  readonly declaredAt: string | undefined;
+}
+
+/** Where a message of a topic is stored. */
+export interface TopicMapping {
+  /** Position in the list; −1 = no rule is for it. */
+  readonly rule: number;
+  /** The hub's topic; undefined = the rule makes no legal name. */
+  readonly topic: string | undefined;
+  /** −1 = there is no such topic yet. */
+  readonly partition: number;
+  readonly key: string;
+  /** Whether clients may publish to it. */
+  readonly publishes: boolean;
+  /** Whether those who subscribe get it. */
+  readonly delivers: boolean;
+}
+
+/**
+ * Where messages that match are stored. A record of any topic may name any topic as its own, so nothing else is excluded.
+ */
+export interface FilterMapping {
+  readonly topics: readonly {
+    readonly topic: string;
+    /** Rules by which it has such messages, in their order; −1 = it has some that no rule is for. */
+    readonly rules: readonly number[];
+    readonly partitions: readonly number[];
+  }[];
+}
+
+/** The message that a record is. */
+export interface RecordMapping {
+  readonly messageTopic: string;
+  /** By what: what the record itself says, a rule, its key, or the name of the hub's topic. */
+  readonly by: 'header' | 'rule' | 'key' | 'name';
+  /** That decides about its delivery; −1 = none. */
+  readonly rule: number;
+  readonly delivers: boolean;
+  /** At most. */
+  readonly qos: number;
+}
+
 export interface FrontEnd {
   readonly protocol: string;
   /** More names by which listeners ask for it: other transports of the protocol. */
@@ -732,6 +979,7 @@ export interface FrontEnd {
   listeners(): readonly ListenerView[];
   readonly groups?: GroupDirectory;
   readonly transactions?: TransactionDirectory;
+  readonly messaging?: MessagingDirectory;
   /** Stops accepting and says goodbye as the protocol does; requests in flight are answered. */
   drain(): Promise<void>;
   /** Closes what is left. Idempotent. */
