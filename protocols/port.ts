@@ -157,7 +157,8 @@ export interface BatchOptions {
 
 /**
  * Why the log did not take what it was given. Each front end has one table from these to its wire codes.
- * Of producers: `fenced-producer`, a higher epoch has written; `gap`, a sequence is missing before this one;
+ * Of producers: `fenced-producer`, a higher epoch has written; `fenced-coordinator`, a later coordinator has ended a
+ * transaction of it; `gap`, a sequence is missing before this one;
  * `duplicate`, it was appended so long ago that nobody knows where (a recent one is answered, see {@link Appended});
  * `invalid-transaction`, it has a transaction open here that this batch is not part of.
  */
@@ -171,6 +172,7 @@ export type Refusal =
   | 'storage'
   | 'disk-full'
   | 'fenced-producer'
+  | 'fenced-coordinator'
   | 'duplicate'
   | 'gap'
   | 'invalid-transaction'
@@ -270,8 +272,8 @@ export interface Partition {
 
   /**
    * Ends the producer's transaction with a control batch: on disk when it resolves. With no transaction open here it is
-   * written all the same, and raises the epoch; an epoch below the one that the log knows is `fenced-producer`. Refused
-   * for an internal topic. Never rejects.
+   * written all the same, and raises the epoch; an epoch below the one that the log knows is `fenced-producer`, one of a
+   * coordinator `fenced-coordinator`. Refused for an internal topic. Never rejects.
    */
   endTransaction(end: TransactionEnd): Promise<Published | Refused>;
   /** First offset of the producer's open transaction; −1 = none is open, or none of the epoch that is asked for. */

@@ -13,6 +13,7 @@
  * - `format`: written by a newer version, or not by this program.
  * - `closed`, `deleted`: the partition is closed, its topic is deleted.
  * - `fenced-producer`: the producer has written with a higher epoch.
+ * - `fenced-coordinator`: a later coordinator has ended a transaction of the producer.
  * - `sequence-gap`: the batch is not the producer's next one: something before it is missing.
  * - `old-duplicate`: the batch was appended before, and where has been forgotten.
  * - `invalid-transaction`: the producer has a transaction open that the batch is not part of.
@@ -33,6 +34,7 @@ export type StorageErrorCode =
   | 'closed'
   | 'deleted'
   | 'fenced-producer'
+  | 'fenced-coordinator'
   | 'sequence-gap'
   | 'old-duplicate'
   | 'invalid-transaction'

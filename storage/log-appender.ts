@@ -143,13 +143,13 @@ export class LogAppender {
 
   /**
    * Appends the control batch that ends a producer's transaction, or raises its epoch.
-   * @throws StorageError fenced-producer, busy
+   * @throws StorageError fenced-producer, fenced-coordinator, busy
    */
   endTransaction(end: TransactionEnd): Append {
     assert(!this.#filling, 'an append does not append');
     const { producerId, producerEpoch, aborts, coordinatorEpoch } = end;
     const producers = this.#producersMade;
-    const firstOffset = producers.judgeEnd(producerId, producerEpoch);
+    const firstOffset = producers.judgeEnd(end);
     const stableOffset = producers.firstOpenBeside(producerId) ?? this.#logEndOffset + 1;
     const record = { coordinatorEpoch, firstOffset, stableOffset };
     const value = controlValue(record);

@@ -180,7 +180,7 @@ export class PartitionLog {
 
   /**
    * Ends a producer's transaction with a control batch; without one that is open it is written all the same.
-   * @throws StorageError as `append`
+   * @throws StorageError as `append`; fenced-coordinator
    */
   endTransaction(end: TransactionEnd): Append {
     this.#state.refuseAppends(undefined);

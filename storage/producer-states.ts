@@ -31,6 +31,13 @@ export interface KnownProducer extends RememberedProducer {
   readonly transactionStart: number;
 }
 
+/** Who wants to end a producer's transaction. */
+export interface JudgedEnd {
+  readonly producerId: number;
+  readonly producerEpoch: number;
+  readonly coordinatorEpoch: number;
+}
+
 /** A transaction that has ended, until its end is seen. */
 interface EndedTransaction {
   readonly firstOffset: number;
@@ -113,15 +120,20 @@ export class ProducerStates implements ProducerOwner {
   }
 
   /**
-   * Whether the producer's transaction may be ended with this epoch; where it began, −1 = none is open. Changes nothing.
-   * @throws StorageError fenced-producer, busy
+   * Whether the producer's transaction may be ended with these epochs; where it began, −1 = none is open. Changes nothing.
+   * @throws StorageError fenced-producer, fenced-coordinator, busy
    */
-  judgeEnd(producerId: number, producerEpoch: number): number {
+  judgeEnd({ producerId, producerEpoch, coordinatorEpoch }: JudgedEnd): number {
     assert(producerId >= 0 && producerEpoch >= 0, 'a producer has an id and an epoch');
     const state = this.#states.get(producerId);
     this.#judged = state;
     if (state === undefined) this.#budget.refuseUnlessRoom();
     else if (producerEpoch < state.epoch) throw this.#refusal(state, 'fenced', { producerId, producerEpoch });
+    else if (coordinatorEpoch < state.coordinatorEpoch) {
+      const who = `${this.#name}: coordinator epoch ${coordinatorEpoch}, producer ${producerId}`;
+      const message = `${who}: it was ended by epoch ${state.coordinatorEpoch}`;
+      throw new StorageError('fenced-coordinator', message);
+    }
     return this.transactionStartOf(producerId);
   }
 

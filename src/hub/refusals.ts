@@ -24,6 +24,7 @@ const MEANINGS: Readonly<Record<StorageErrorCode, Meaning>> = {
   closed: { append: 'not-leader', read: 'not-leader' },
   deleted: { append: 'unknown-topic', read: 'unknown-topic' },
   'fenced-producer': { append: 'fenced-producer', read: 'storage' },
+  'fenced-coordinator': { append: 'fenced-coordinator', read: 'storage' },
   'sequence-gap': { append: 'gap', read: 'storage' },
   'old-duplicate': { append: 'duplicate', read: 'storage' },
   'invalid-transaction': { append: 'invalid-transaction', read: 'storage' },

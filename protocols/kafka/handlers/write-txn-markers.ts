@@ -56,9 +56,6 @@ async function writeOne(call: Call, marker: Marker, topic: string, index: number
   if (partition === undefined) return ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
   if (topic === transactionalOffsets.topic)
     return transactionalOffsets.endTransaction(index, producerId, outcome);
-  const known = partition.producers().find((producer) => producer.producerId === producerId);
-  if (known !== undefined && known.coordinatorEpoch > coordinatorEpoch)
-    return ERROR_CODES.TRANSACTION_COORDINATOR_FENCED;
   const { refused } = await partition.endTransaction({
     ...{ producerId, producerEpoch, outcome, coordinatorEpoch },
   });

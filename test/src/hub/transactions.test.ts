@@ -20,8 +20,13 @@ function send(partition: Partition, text: string, sequence: number, producerId =
   return result.refused ?? result.baseOffset;
 }
 
-const end = (partition: Partition, outcome: 'commit' | 'abort', producerId = 1, producerEpoch = 0) =>
-  partition.endTransaction({ producerId, producerEpoch, outcome, coordinatorEpoch: 4 });
+const end = (
+  partition: Partition,
+  outcome: 'commit' | 'abort',
+  producerId = 1,
+  producerEpoch = 0,
+  coordinatorEpoch = 4,
+) => partition.endTransaction({ producerId, producerEpoch, outcome, coordinatorEpoch });
 
 /** What a follower is given, until it has been given the text `last`. */
 function followed(hub: LocalHub, partition: Partition, visibility: 'lastStable' | 'highWatermark') {
@@ -74,6 +79,23 @@ test('an end without a transaction raises the epoch, and a lower epoch is refuse
   expect(partition.producers()).toMatchObject([{ producerId: 9, producerEpoch: 3, coordinatorEpoch: 4 }]);
   expect(await end(partition, 'commit', 9, 2)).toMatchObject({ refused: 'fenced-producer' });
   expect(send(partition, 'a', 0, 9)).toBe('fenced-producer');
+});
+
+test('a coordinator of the past ends nothing: the log knows who ended a transaction last, after a start too', async () => {
+  const directory = temporaryDirectory();
+  const { hub } = await openTestHub(directory);
+  const partition = await createPartition(hub, 't');
+  send(partition, 'a', 0);
+  await end(partition, 'commit');
+  send(partition, 'b', 1);
+  const { logEndOffset } = partition;
+  expect(await end(partition, 'commit', 1, 0, 3)).toMatchObject({ refused: 'fenced-coordinator' });
+  // A higher epoch of the producer changes nothing about that.
+  expect(await end(partition, 'commit', 1, 1, 3)).toMatchObject({ refused: 'fenced-coordinator' });
+  expect(partition.logEndOffset).toBe(logEndOffset);
+  const reopened = (await openTestHub(copyAsIfKilled(directory))).hub.topics.partition('t', 0)!;
+  expect(await end(reopened, 'commit', 1, 0, 3)).toMatchObject({ refused: 'fenced-coordinator' });
+  expect(await end(reopened, 'abort', 1, 0, 5)).toEqual({});
 });
 
 test('a producer whose epoch is raised has no last sequence; one that keeps it has', async () => {
