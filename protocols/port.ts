@@ -739,11 +739,25 @@ export interface MessagingDirectory {
   readonly mappings: MappingDirectory;
 }
 
+/** A page of names, in code unit order. */
+export interface NameQuery {
+  /** The last name of the page before. */
+  readonly after?: string | undefined;
+  /** Only those that contain it, upper and lower case alike. */
+  readonly search?: string | undefined;
+  readonly limit: number;
+}
+
+export interface NamePage {
+  readonly names: readonly string[];
+  readonly hasMore: boolean;
+}
+
 /** Clients that are connected. */
 export interface ClientDirectory {
   readonly count: number;
-  /** In no order; with very many of them only those that are shown are made views. */
-  ids(): Iterable<string>;
+  /** Names alone: with very many clients only those that are shown are worth a view. */
+  ids(query: NameQuery): NamePage;
   get(clientId: string): ClientView | undefined;
   subscriptions(clientId: string): readonly SubscriptionView[];
   /** Tells the client to go. Resolves when what it leaves behind is on disk; false = it is not connected. */
@@ -765,7 +779,7 @@ export interface ClientView {
   readonly subscriptions: number;
   /** Messages on their way to it that it has not acknowledged. */
   readonly inflight: number;
-  /** Partitions of which it gets history, or what it was too slow for. */
+  /** Partitions of which it has missed something that it has still to get. */
   readonly partitionsBehind: number;
   /** Bytes that wait for its socket. */
   readonly pendingBytes: number;
@@ -774,7 +788,7 @@ export interface ClientView {
 /** Sessions that outlive their connections. */
 export interface SessionDirectory {
   readonly count: number;
-  ids(): Iterable<string>;
+  ids(query: NameQuery): NamePage;
   /** From memory. */
   get(clientId: string): SessionView | undefined;
   /** What is kept of a client that is away is read from the log: rejects when that cannot be read. */
@@ -797,7 +811,11 @@ export interface SessionView {
 export interface SessionDetail extends SessionView {
   readonly filters: readonly SubscriptionView[];
   /** Next offset that goes to the client, per partition; none while it is subscribed to nothing. */
-  readonly cursors: readonly { readonly topic: string; readonly partition: number; readonly offset: number }[];
+  readonly cursors: readonly {
+    readonly topic: string;
+    readonly partition: number;
+    readonly offset: number;
+  }[];
 }
 
 export interface SubscriptionDirectory {
@@ -849,12 +867,8 @@ export interface RetainedDirectory {
   illegalFilter(filter: string): string | undefined;
 }
 
-export interface RetainedQuery {
+export interface RetainedQuery extends NameQuery {
   readonly filter: string;
-  readonly after?: string | undefined;
-  readonly limit: number;
-  /** Only topics that contain it, upper and lower case alike. */
-  readonly search?: string | undefined;
   /** Of payloads: the page ends with the message that reaches it. */
   readonly bytesMax: number;
 }
@@ -981,7 +995,8 @@ export interface FrontEnd {
   listeners(): readonly ListenerView[];
   readonly groups?: GroupDirectory;
   readonly transactions?: TransactionDirectory;
-  readonly messaging?: MessagingDirectory;
+  /** Undefined until it listens. */
+  readonly messaging?: MessagingDirectory | undefined;
   /** Stops accepting and says goodbye as the protocol does; requests in flight are answered. */
   drain(): Promise<void>;
   /** Closes what is left. Idempotent. */
