@@ -3,12 +3,12 @@
 import type { Duplex } from 'node:stream';
 import type { Timer, TopicError } from '../port.ts';
 import type { Accepted, Client, ConnectedClient, Context, Handled, PacketHandler } from './client.ts';
+import type { ConnectionOptions } from './connection-options.ts';
 import { MqttError, malformed, protocolError } from './errors.ts';
 import { FRAME, findFrame, flagsAreLegal, PACKET_TYPE } from './framing.ts';
 import { handleConnect } from './handlers/connect.ts';
 import { HANDLERS } from './handlers/handlers.ts';
 import { InputBuffer } from './input-buffer.ts';
-import type { FlushQueue, OutputBuffers } from './output.ts';
 import { Output } from './output.ts';
 import { encodeDisconnect } from './packets/cold-packets.ts';
 import type { WillPacket } from './packets/connect.ts';
@@ -22,17 +22,6 @@ import type { Session } from './session.ts';
 const HANDLER_BY_TYPE: readonly (PacketHandler | undefined)[] = Array.from({ length: 16 }, (_, type) =>
   HANDLERS.find((handler) => handler.type === type),
 );
-
-export interface ConnectionOptions {
-  /** A socket, or what behaves like one. */
-  readonly stream: Duplex;
-  readonly listener: string;
-  readonly remoteAddress: string;
-  readonly isTooSoon: boolean;
-  readonly context: Context;
-  readonly buffers: OutputBuffers;
-  readonly flushQueue: FlushQueue;
-}
 
 /** `ending`: the last packet is on its way out and what comes in is thrown away. */
 type State = 'awaiting-connect' | 'connected' | 'draining' | 'ending' | 'closed';
@@ -350,7 +339,10 @@ export class Connection implements Client {
     if (this.#state === 'ending' || this.#state === 'closed') return;
     this.#state = 'ending';
     this.#endSession();
-    if (lastPacket !== undefined) this.output.write(lastPacket);
+    if (lastPacket !== undefined) {
+      this.context.counters.answersSent++;
+      this.output.write(lastPacket);
+    }
     this.output.flush();
     this.output.close();
     this.#timer?.cancel();

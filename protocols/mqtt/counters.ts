@@ -12,6 +12,8 @@ export interface MqttCounters {
   retainedRefused: number;
   /** PUBLISH packets sent, one per receiving client. */
   messagesDelivered: number;
+  /** Packets sent that are no PUBLISH: answers, and PUBREL. */
+  answersSent: number;
   /** At QoS 0 to a client that does not read fast enough. */
   droppedSlow: number;
   /** Larger than the client's Maximum Packet Size [MQTT-3.1.2-25]. */
@@ -26,6 +28,10 @@ export interface MqttCounters {
   droppedOffline: number;
   /** Records that could not be looked at: a fault of ours or of the disk. */
   droppedFault: number;
+  /** Sessions whose time was over before their client came back. */
+  sessionsExpired: number;
+  /** Connections of the transport, whatever became of them. */
+  socketsOpened: number;
   connectionsAccepted: number;
   /** For whatever reason; those below are among them. */
   connectionsRefused: number;
@@ -54,6 +60,7 @@ export function newCounters(): MqttCounters {
     publishesRefused: 0,
     retainedRefused: 0,
     messagesDelivered: 0,
+    answersSent: 0,
     droppedSlow: 0,
     droppedTooLarge: 0,
     droppedExpired: 0,
@@ -61,6 +68,8 @@ export function newCounters(): MqttCounters {
     droppedQueueLimit: 0,
     droppedOffline: 0,
     droppedFault: 0,
+    sessionsExpired: 0,
+    socketsOpened: 0,
     connectionsAccepted: 0,
     connectionsRefused: 0,
     connectTimeouts: 0,

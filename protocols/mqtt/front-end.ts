@@ -197,6 +197,7 @@ class ListeningFrontEnd implements MqttFrontEnd {
         connected: () => clients.size,
         sessions: () => sessions.count,
         retained: () => retained.count,
+        bytesSent: () => this.#listeners.reduce((sum, { bytesSent }) => sum + bytesSent, 0),
         intervalMs: options.sysIntervalMs,
       }),
       dispatchers,

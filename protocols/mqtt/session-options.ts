@@ -4,10 +4,20 @@ import type { MqttCounters } from './counters.ts';
 import type { Output } from './output.ts';
 import type { Version } from './packets/publish.ts';
 
+/** How its client has connected: for those who ask about it. */
+export interface SessionOpening {
+  readonly atMs: number;
+  /** 0 = it may be silent for ever. */
+  readonly keepAliveSeconds: number;
+  readonly clean: boolean;
+}
+
 export interface SessionOptions {
   readonly clientId: string;
   readonly version: Version;
   readonly principal: Principal;
+  /** Absent of what is no client. */
+  readonly opening?: SessionOpening;
   readonly access: Access;
   readonly log: Log;
   readonly output: Output;

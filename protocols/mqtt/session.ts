@@ -26,7 +26,7 @@ import {
 } from './packets/publish-writer.ts';
 import { isFailure, REASON } from './reason-codes.ts';
 import type { RetainedRequest } from './retained/retained-request.ts';
-import type { SessionOptions } from './session-options.ts';
+import type { SessionOpening, SessionOptions } from './session-options.ts';
 import type { DurableSession } from './sessions/durable-session.ts';
 import type { Subscription } from './subscription-tree.ts';
 
@@ -50,6 +50,7 @@ export class Session {
   readonly clientIdBytes: Buffer;
   readonly version: Version;
   readonly principal: Principal;
+  readonly opening: SessionOpening | undefined;
   readonly packetBytesMax: number;
   readonly subscriptions = new Map<string, SessionSubscription>();
   /** QoS 2 publishes of the client that it has not released, by packet identifier. */
@@ -83,6 +84,7 @@ export class Session {
     this.clientIdBytes = Buffer.from(options.clientId);
     this.version = options.version;
     this.principal = options.principal;
+    this.opening = options.opening;
     this.#access = options.access;
     this.#log = options.log;
     this.#output = options.output;
@@ -199,6 +201,7 @@ export class Session {
 
   /** An answer that must not go out before what it answers is on disk. */
   sendDurably(packet: Buffer): void {
+    this.#counters.answersSent++;
     if (this.durable === undefined) this.#output.write(packet);
     else this.durable.hold(packet);
   }
@@ -335,12 +338,16 @@ export class Session {
     const packet = this.wantsReasons
       ? encodeRefusedPublish(qos === 1 ? 'puback' : 'pubrec', packetId, reasonCode, message)
       : undefined;
-    if (packet !== undefined && packet.length <= this.packetBytesMax) this.send(packet);
-    else this.acknowledge(qos === 1 ? ACKNOWLEDGEMENT.PUBACK : ACKNOWLEDGEMENT.PUBREC, packetId, reasonCode);
+    if (packet !== undefined && packet.length <= this.packetBytesMax) {
+      this.#counters.answersSent++;
+      this.send(packet);
+    } else
+      this.acknowledge(qos === 1 ? ACKNOWLEDGEMENT.PUBACK : ACKNOWLEDGEMENT.PUBREC, packetId, reasonCode);
   }
 
   /** @param firstByte of {@link ACKNOWLEDGEMENT}. */
   acknowledge(firstByte: number, packetId: number, reasonCode: number): void {
+    this.#counters.answersSent++;
     const length = acknowledgementLength(reasonCode, this.version);
     const at = this.#output.reserve(length);
     writeAcknowledgement(this.#output.bytes, at, firstByte, packetId, reasonCode, this.version);
@@ -353,6 +360,7 @@ export class Session {
       this.acknowledge(firstByte, packetId, reasonCode);
       return;
     }
+    this.#counters.answersSent++;
     const packet = Buffer.allocUnsafe(acknowledgementLength(reasonCode, version));
     writeAcknowledgement(packet, 0, firstByte, packetId, reasonCode, version);
     durable.hold(packet);

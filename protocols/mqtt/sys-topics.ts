@@ -8,6 +8,7 @@ import type { RetainedRequest } from './retained/retained-request.ts';
 import type { Session, SessionSubscription } from './session.ts';
 import { matchesFilter } from './session-subscription.ts';
 import type { SubscriptionTree } from './subscription-tree.ts';
+import { LoadAverages } from './sys-load.ts';
 
 const ROOT = '$SYS/broker/';
 
@@ -20,6 +21,8 @@ export interface SysSources {
   /** Sessions that outlive their connections, of clients that are connected or not. */
   readonly sessions: () => number;
   readonly retained: () => number;
+  /** Bytes that sockets were given. */
+  readonly bytesSent: () => number;
   /** 0 = there are no such topics. */
   readonly intervalMs: number;
 }
@@ -31,12 +34,14 @@ export class SysTopics {
   /** What was told last, by topic: only what has changed is told again. */
   readonly #told = new Map<string, string>();
   readonly #startedMs: number;
+  readonly #loads: LoadAverages;
   #connectedMax = 0;
   #timer: Timer | undefined;
 
   constructor(sources: SysSources) {
     this.#sources = sources;
     this.#startedMs = sources.clock.monotonic();
+    this.#loads = new LoadAverages(this.#createLoads(), this.#startedMs);
     this.#values = this.#createValues();
     if (sources.intervalMs > 0) this.#schedule();
   }
@@ -69,6 +74,7 @@ export class SysTopics {
 
   #tell(): void {
     this.#noteConnected();
+    this.#loads.update(this.#sources.clock.monotonic());
     for (const [topic, read] of this.#values) {
       const value = String(read());
       if (this.#told.get(topic) === value) continue;
@@ -100,11 +106,9 @@ export class SysTopics {
   }
 
   #createValues(): ReadonlyMap<string, () => number | string> {
-    const { clock, counters, tree, sessions, retained } = this.#sources;
+    const { clock, counters, tree, sessions, retained, bytesSent } = this.#sources;
     const connected = () => this.#noteConnected();
     const total = () => Math.max(connected(), sessions());
-    const dropped = () =>
-      counters.droppedSlow + counters.droppedTooLarge + counters.droppedExpired + counters.droppedRetention;
     const uptimeSeconds = () => Math.floor((clock.monotonic() - this.#startedMs) / 1000);
     const values: Readonly<Record<string, () => number | string>> = {
       version: () => 'polylog',
@@ -118,14 +122,42 @@ export class SysTopics {
         connected();
         return this.#connectedMax;
       },
+      'clients/expired': () => counters.sessionsExpired,
       'messages/received': () => counters.packetsReceived,
+      'messages/sent': () => packetsSentOf(counters),
       'bytes/received': () => counters.bytesReceived,
+      'bytes/sent': bytesSent,
       'publish/messages/received': () => counters.publishesReceived,
       'publish/messages/sent': () => counters.messagesDelivered,
-      'publish/messages/dropped': dropped,
+      'publish/messages/dropped': () => droppedOf(counters),
       'subscriptions/count': () => tree.size,
       'retained messages/count': retained,
     };
-    return new Map(Object.entries(values).map(([name, read]) => [ROOT + name, read]));
+    const all = [...Object.entries(values), ...this.#loads.values()];
+    return new Map(all.map(([name, read]) => [ROOT + name, read]));
   }
+
+  #createLoads(): Readonly<Record<string, () => number>> {
+    const { counters, bytesSent } = this.#sources;
+    return {
+      'load/connections': () => counters.connectionsAccepted,
+      'load/sockets': () => counters.socketsOpened,
+      'load/messages/received': () => counters.packetsReceived,
+      'load/messages/sent': () => packetsSentOf(counters),
+      'load/bytes/received': () => counters.bytesReceived,
+      'load/bytes/sent': bytesSent,
+      'load/publish/received': () => counters.publishesReceived,
+      'load/publish/sent': () => counters.messagesDelivered,
+      'load/publish/dropped': () => droppedOf(counters),
+    };
+  }
+}
+
+function packetsSentOf({ messagesDelivered, answersSent }: MqttCounters): number {
+  return messagesDelivered + answersSent;
+}
+
+function droppedOf(counters: MqttCounters): number {
+  const { droppedSlow, droppedTooLarge, droppedExpired, droppedRetention } = counters;
+  return droppedSlow + droppedTooLarge + droppedExpired + droppedRetention;
 }

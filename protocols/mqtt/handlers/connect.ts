@@ -239,6 +239,7 @@ function checkConnack(connect: Connecting): boolean {
 /** @param isPresent whether the client has been told by an earlier CONNACK what is in the records [MQTT-3.2.2-3] */
 function welcome(connect: Connecting, records: StoredRecords | undefined, isPresent: boolean): void {
   const { client } = connect;
+  client.context.counters.answersSent++;
   client.output.write(encodeAccepted(connect, isPresent));
   const accepted = newSession(connect);
   client.accept(accepted);
@@ -290,10 +291,12 @@ function newSession({ client, callbacks, packet, clientId, principal }: Connecti
   const { context, listener, remoteAddress } = client;
   const who = { clientId, listener, remoteAddress };
   const { hub, options, counters } = context;
+  const { keepAliveSeconds } = effectiveKeepAlive(context, packet);
   const session = new Session({
     clientId,
     version: packet.version,
     principal: principalOf(listener, remoteAddress, principal),
+    opening: { atMs: hub.clock.now(), keepAliveSeconds, clean: packet.clean },
     access: hub.access,
     log: hub.log,
     output: client.output,
@@ -323,7 +326,6 @@ function newSession({ client, callbacks, packet, clientId, principal }: Connecti
     bytesMax: options.unstoredBytesMax,
     ...callbacks,
   });
-  const { keepAliveSeconds } = effectiveKeepAlive(context, packet);
   return {
     session,
     publishes,

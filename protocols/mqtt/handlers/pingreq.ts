@@ -7,8 +7,9 @@ import { PINGRESP } from '../packets/cold-packets.ts';
 export const pingreqHandler: PacketHandler = {
   type: PACKET_TYPE.PINGREQ,
   name: 'PINGREQ',
-  handle({ output }, _firstByte, _bytes, start, end) {
+  handle({ output, context }, _firstByte, _bytes, start, end) {
     if (start !== end) throw malformed('PINGREQ has no body');
+    context.counters.answersSent++;
     output.write(PINGRESP);
     return undefined;
   },

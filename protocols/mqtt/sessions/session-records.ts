@@ -134,6 +134,13 @@ export function decodeSessionHead(value: Buffer): SessionHead {
   return readHead(openRecord(value));
 }
 
+/** What a list of sessions shows of one, without the rest of it being made. */
+export function countSubscriptions(value: Buffer): number {
+  const parser = openRecord(value);
+  if (readHead(parser).hasWill) readWill(parser);
+  return parser.integer();
+}
+
 export function decodeSession(value: Buffer): StoredSession {
   const parser = openRecord(value);
   const { hasWill, ...head } = readHead(parser);
@@ -214,6 +221,15 @@ export function encodeDelivery(delivery: StoredDelivery): Buffer {
     writer.integer(offset);
   }
   return writer.finish();
+}
+
+/** As {@link countSubscriptions}: cursors, of which there may be thousands, are stepped over. */
+export function countExchanges(value: Buffer): number {
+  const parser = openRecord(value);
+  if (parser.byte() !== 0) skipPlaces(parser);
+  parser.integer();
+  for (let rest = parser.count(1); rest > 0; rest--) parser.topicId();
+  return parser.integer();
 }
 
 export function decodeDelivery(value: Buffer): StoredDelivery {
@@ -308,6 +324,13 @@ function readPlaces(parser: RecordParser): Place[] {
     const topicId = parser.topicId();
     return readList(parser, 2, () => ({ topicId, partition: parser.integer(), offset: parser.integer() }));
   }).flat();
+}
+
+function skipPlaces(parser: RecordParser): void {
+  for (let topics = parser.count(3); topics > 0; topics--) {
+    parser.topicId();
+    for (let integers = parser.count(2) * 2; integers > 0; integers--) parser.integer();
+  }
 }
 
 function readList<Item>(parser: RecordParser, itemBytesMin: number, readItem: () => Item): Item[] {

@@ -10,6 +10,8 @@ import type {
   StoredSession,
 } from './session-records.ts';
 import {
+  countExchanges,
+  countSubscriptions,
   decodeDelivery,
   decodePlaces,
   decodeReceived,
@@ -36,6 +38,8 @@ interface IndexEntry {
   disconnectedAtMs: number;
   /** Of the will that is still to be published; −1 = there is none. */
   willDelaySeconds: number;
+  subscriptionCount: number;
+  exchangeCount: number;
 }
 
 /** What changes of a client's records; `null` removes one, absent leaves it. */
@@ -49,6 +53,14 @@ export interface StoredRecords {
   readonly session: StoredSession;
   readonly delivery: StoredDelivery;
   readonly received: StoredReceived;
+}
+
+/** What a list of sessions shows of one. */
+export interface SessionNumbers {
+  readonly expirySeconds: number;
+  readonly subscriptionCount: number;
+  /** Messages on their way to the client. */
+  readonly exchangeCount: number;
 }
 
 const NO_DELIVERY: StoredDelivery = { cursors: undefined, lastPacketId: 0, exchanges: [] };
@@ -117,6 +129,12 @@ export class SessionStore {
     if (entry === undefined || entry.willDelaySeconds < 0) return Number.POSITIVE_INFINITY;
     const fromMs = entry.disconnectedAtMs < 0 ? this.#startedAtMs : entry.disconnectedAtMs;
     return fromMs + entry.willDelaySeconds * 1000;
+  }
+
+  /** What its records say in numbers, from memory; undefined = there is no session. */
+  numbersOf(clientId: string): SessionNumbers | undefined {
+    const entry = this.#entries.get(clientId);
+    return entry === undefined || entry.sessionAt < 0 ? undefined : entry;
   }
 
   /** It is published, whatever its record says. */
@@ -219,7 +237,7 @@ export class SessionStore {
         else this.#applySession(id, value, offset);
         return;
       case RECORD_KIND.DELIVERY:
-        if (value !== null) this.#entryOf(id).deliveryAt = offset;
+        if (value !== null) this.#applyDelivery(id, value, offset);
         else this.#noRecord(id, 'deliveryAt');
         return;
       case RECORD_KIND.RECEIVED:
@@ -245,12 +263,21 @@ export class SessionStore {
     entry.sessionAt = offset;
     entry.expirySeconds = head.expirySeconds;
     entry.disconnectedAtMs = head.disconnectedAtMs;
+    entry.subscriptionCount = countSubscriptions(value);
     entry.willDelaySeconds = head.hasWill ? (decodeSession(value).will?.delaySeconds ?? -1) : -1;
+  }
+
+  #applyDelivery(clientId: string, value: Buffer, offset: number): void {
+    const entry = this.#entryOf(clientId);
+    entry.deliveryAt = offset;
+    entry.exchangeCount = countExchanges(value);
   }
 
   #noRecord(clientId: string, which: 'deliveryAt' | 'receivedAt'): void {
     const entry = this.#entries.get(clientId);
-    if (entry !== undefined) entry[which] = -1;
+    if (entry === undefined) return;
+    entry[which] = -1;
+    if (which === 'deliveryAt') entry.exchangeCount = 0;
   }
 
   /** Compaction may leave another record of a session in front of the session's own. */
@@ -264,6 +291,8 @@ export class SessionStore {
       expirySeconds: 0,
       disconnectedAtMs: -1,
       willDelaySeconds: -1,
+      subscriptionCount: 0,
+      exchangeCount: 0,
     };
     this.#entries.set(clientId, entry);
     return entry;

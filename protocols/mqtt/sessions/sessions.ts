@@ -13,7 +13,7 @@ import { ReceivedTail } from './received-tail.ts';
 import type { ResumptionOptions } from './resumption.ts';
 import { resendExchanges } from './resumption.ts';
 import type { Place, StoredSession, StoredWill } from './session-records.ts';
-import type { StoredRecords } from './session-store.ts';
+import type { SessionNumbers, StoredRecords } from './session-store.ts';
 import { SessionStore } from './session-store.ts';
 
 /** Cursors and acknowledgements of QoS 1 are written this often: after a crash their messages come again. */
@@ -101,6 +101,46 @@ export class Sessions {
   isServing(clientId: string): boolean {
     return this.#store.isServing(clientId);
   }
+
+  // ------------------------------------------------------------------------------------ for those who look at it
+
+  clientIds(): Iterable<string> {
+    return this.#store.clientIds();
+  }
+
+  numbersOf(clientId: string): SessionNumbers | undefined {
+    return this.#store.numbersOf(clientId);
+  }
+
+  /** When the session of a client that is not connected ends; infinite = never. */
+  deadlineMs(clientId: string): number {
+    return this.#store.deadlineMs(clientId);
+  }
+
+  /** What is on disk, however old. Rejects when the log cannot be read. */
+  peek(clientId: string): Promise<StoredRecords | undefined> {
+    return this.#store.read(clientId);
+  }
+
+  /** Resolves when what is under way for the client identifier is done. */
+  async settled(clientId: string): Promise<void> {
+    await this.#work.get(clientId);
+    await this.#detaching.get(clientId);
+  }
+
+  /** Ends a session from the outside, by `disconnect` first. @returns false when there is none. */
+  async terminate(clientId: string, disconnect: () => void): Promise<boolean | Refused> {
+    let ended: boolean | Refused = false;
+    await this.exclusively(clientId, async () => {
+      if (!this.#store.has(clientId)) return;
+      disconnect();
+      await this.detached(clientId);
+      ended = (await this.end(clientId)) ?? true;
+    });
+    return ended;
+  }
+
+  // -------------------------------------------------------------------------------- from connection to connection
 
   /** Runs when all that was begun for the client identifier before is done. */
   exclusively(clientId: string, work: () => Promise<void>): Promise<void> {
@@ -314,6 +354,7 @@ export class Sessions {
         if (this.#store.willDeadlineMs(clientId) <= this.#clock.now()) await this.#releaseWill(clientId);
         return;
       }
+      this.#options.resumption.counters.sessionsExpired++;
       this.#log.info('mqtt-session-expired', { clientId });
       await this.end(clientId);
     });

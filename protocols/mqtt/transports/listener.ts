@@ -58,6 +58,8 @@ export class Listener {
   /** All that have come and not gone, whatever they have said. */
   readonly #sockets = new Set<Socket>();
   #port = 0;
+  /** By connections that are gone. */
+  #bytesSent = 0;
 
   constructor(options: ListenerOptions, surroundings: ListenerSurroundings) {
     this.#options = options;
@@ -84,6 +86,13 @@ export class Listener {
     return { name, protocol, host, port: this.#port, connections: this.#sockets.size };
   }
 
+  /** Bytes that sockets have been given, all that is around MQTT included. */
+  get bytesSent(): number {
+    let bytes = this.#bytesSent;
+    for (const socket of this.#sockets) bytes += socket.bytesWritten;
+    return bytes;
+  }
+
   /** Resolves when the last connection is gone. Those that have not begun with MQTT go at once. */
   stopAccepting(): Promise<void> {
     return new Promise((resolve) => {
@@ -97,6 +106,7 @@ export class Listener {
 
   #take(socket: Socket): void {
     const { name, connectionsMax } = this.#options;
+    this.#surroundings.counters.socketsOpened++;
     if (this.#sockets.size >= connectionsMax) {
       this.#refuse(socket, 'mqtt-too-many-connections', { listener: name });
       return;
@@ -105,6 +115,7 @@ export class Listener {
     this.#unserved.add(socket);
     socket.on('close', () => {
       this.#sockets.delete(socket);
+      this.#bytesSent += socket.bytesWritten;
       this.#unserved.delete(socket);
     });
     const remoteAddress = plainAddress(socket.remoteAddress ?? 'unknown');

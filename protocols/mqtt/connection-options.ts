@@ -1,0 +1,15 @@
+// What a connection is made of: a stream, who is at its other end, and what all connections share.
+import type { Duplex } from 'node:stream';
+import type { Context } from './client.ts';
+import type { FlushQueue, OutputBuffers } from './output.ts';
+
+export interface ConnectionOptions {
+  /** A socket, or what behaves like one. */
+  readonly stream: Duplex;
+  readonly listener: string;
+  readonly remoteAddress: string;
+  readonly isTooSoon: boolean;
+  readonly context: Context;
+  readonly buffers: OutputBuffers;
+  readonly flushQueue: FlushQueue;
+}
