@@ -229,18 +229,46 @@ export interface ReadOptions {
 
 export type ReadRefusal = 'offset-out-of-range' | 'storage' | 'unknown-topic' | 'not-leader';
 
-export type ReadResult =
-  | (RecordRange & { readonly refused?: undefined })
-  | { readonly refused: ReadRefusal; readonly message: string };
+export type ReadResult = (RecordRange & { readonly refused?: undefined }) | ReadRefused;
 
 export interface RecordsDeleted {
   readonly refused?: undefined;
   readonly logStartOffset: number;
 }
 
-export interface RecordsNotDeleted {
+export interface ReadRefused {
   readonly refused: ReadRefusal;
   readonly message: string;
+}
+
+/** A file of a partition's log, as it is now. */
+export interface SegmentView {
+  readonly file: string;
+  readonly leaderEpoch: number;
+  readonly baseOffset: number;
+  /** One past the last offset that its batches cover. */
+  readonly endOffset: number;
+  /** All batches, and those that are on disk. */
+  readonly byteSize: number;
+  readonly flushedBytes: number;
+  /** Undefined while its index does not tell. */
+  readonly firstTimestampMs: number | undefined;
+  readonly maxTimestampMs: number | undefined;
+  /** The next append goes to it. */
+  readonly active: boolean;
+}
+
+/** A batch and where it lies. */
+export interface BatchPosition {
+  readonly refused?: undefined;
+  readonly segmentBaseOffset: number;
+  readonly file: string;
+  readonly position: number;
+  readonly byteLength: number;
+  readonly leaderEpoch: number;
+  readonly baseOffset: number;
+  readonly lastOffset: number;
+  readonly recordCount: number;
 }
 
 export interface TimestampedOffset {
@@ -286,7 +314,7 @@ export interface Partition {
    * The log starts at `beforeOffset` from now on, unless it does already or later: durable when it resolves. Above the
    * high watermark, or below 0, is `offset-out-of-range`. An internal topic keeps what it has (`unknown-topic`).
    */
-  deleteRecords(beforeOffset: number): Promise<RecordsDeleted | RecordsNotDeleted>;
+  deleteRecords(beforeOffset: number): Promise<RecordsDeleted | ReadRefused>;
 
   /** First record with timestamp ≥ `timestampMs`, below the bound. Rejects when the log cannot be read. */
   offsetForTime(timestampMs: number, upTo: Visibility): Promise<TimestampedOffset | undefined>;
@@ -303,6 +331,11 @@ export interface Partition {
   endOfEpoch(leaderEpoch: number): EpochEnd | undefined;
   /** Producers that the log remembers. */
   producers(): readonly ProducerView[];
+
+  /** Its files, oldest first. Reads no log. Rejects when the index cannot be read. */
+  segments(): Promise<readonly SegmentView[]>;
+  /** Where the batch lies that covers the offset, in a hole the next one below the high watermark. */
+  positionOf(offset: number): Promise<BatchPosition | ReadRefused>;
 
   /** Bytes on disk and number of segments. */
   readonly byteSize: number;
@@ -651,7 +684,7 @@ export interface ListenerView {
   readonly connections: number;
 }
 
-/** What the admin API shows of consumer groups; given by the front end that coordinates them. */
+/** What the admin API shows of consumer groups, and does to them; given by the front end that coordinates them. */
 export interface GroupDirectory {
   list(): readonly GroupView[];
   get(groupId: string): GroupView | undefined;
@@ -664,6 +697,25 @@ export interface GroupView {
   readonly state:
     | 'empty'
     | 'preparing-rebalance'
+  /** The group is gone, with its offsets, when it resolves. */
+  delete(groupId: string): Promise<undefined | GroupError>;
+  /** Offsets are gone when it resolves: those of what no member is subscribed to. */
+  deleteOffsets(groupId: string, places: readonly GroupPlace[]): Promise<undefined | GroupError>;
+  /** Offsets of a group without members are committed when it resolves. */
+  commitOffsets(
+    groupId: string,
+    offsets: readonly (GroupPlace & { readonly offset: number })[],
+  ): Promise<undefined | GroupError>;
+}
+
+export interface GroupPlace {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+export interface GroupError {
+  readonly error: 'unknown-group' | 'not-empty' | 'subscribed' | 'unavailable' | 'limit' | 'storage';
+  readonly message: string;
     | 'completing-rebalance'
     | 'assigning'
     | 'reconciling'

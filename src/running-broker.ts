@@ -6,6 +6,7 @@ import type {
   Endpoint,
   FrontEnd,
   GroupDirectory,
+  GroupError,
   Hub,
   ListenerView,
   Log,
@@ -96,7 +97,17 @@ const NO_TRANSACTIONS: TransactionDirectory = {
   get: () => undefined,
   abort: async (id) => ({ error: 'unknown-transaction', message: `no transactional id ${id} is known` }),
 };
-const NO_GROUPS: GroupDirectory = { list: () => [], get: () => undefined, offsets: () => undefined };
+const noGroup = async (id: string): Promise<GroupError> => {
+  return { error: 'unknown-group', message: `there is no group ${id}` };
+};
+const NO_GROUPS: GroupDirectory = {
+  list: () => [],
+  get: () => undefined,
+  offsets: () => undefined,
+  delete: noGroup,
+  deleteOffsets: noGroup,
+  commitOffsets: noGroup,
+};
 
 /** Throws StorageError, HubError or BrokerError; nothing is left open then. */
 export async function runBroker(

@@ -18,7 +18,7 @@ import {
   verifyBatch,
   viewOf,
 } from './frame.ts';
-import type { Segment } from './segment.ts';
+import type { RangePlace, Segment } from './segment.ts';
 
 export class FileBlock {
   readonly segment: Segment;
@@ -169,6 +169,11 @@ export class FileRange implements RecordRange {
     this.nextOffset = nextOffset;
     this.segment = block.segment;
     this.#block = block;
+  }
+
+  /** Until it is released. */
+  get place(): RangePlace | undefined {
+    return this.#block && { segment: this.segment, position: this.#block.position + this.start };
   }
 
   release(): void {

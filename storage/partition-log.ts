@@ -217,7 +217,7 @@ export class PartitionLog {
       throw new StorageError('offset-out-of-range', `${this.name}: offset ${offset} is not ${within}`);
     }
     const cached = this.readCached(offset, maxBytes, bound, isolation);
-    return cached ?? this.#reads.byOffset.read(offset, maxBytes, bound, isolation);
+    return cached ?? this.reads.byOffset.read(offset, maxBytes, bound, isolation);
   }
 
   /** The same, at once, when memory holds it; else undefined (and then `read` says why). */
@@ -230,19 +230,19 @@ export class PartitionLog {
     const bound = Math.min(upTo, this.logEndOffset);
     if (!this.#state.isOpen || offset < this.logStartOffset || offset > bound) return undefined;
     if (offset === bound) return emptyRange(offset);
-    return this.#reads.byOffset.readCached(offset, maxBytes, bound, isolation);
+    return this.reads.byOffset.readCached(offset, maxBytes, bound, isolation);
   }
 
   /** First record with timestamp ≥ `timestampMs` below `upTo`. @throws StorageError corrupt, io, closed, deleted */
   async offsetForTime(timestampMs: number, upTo: number): Promise<TimestampedOffset | undefined> {
     this.#state.refuseUnlessOpen();
-    return this.#reads.byTime.offsetForTime(timestampMs, Math.min(upTo, this.logEndOffset));
+    return this.reads.byTime.offsetForTime(timestampMs, Math.min(upTo, this.logEndOffset));
   }
 
   /** First record among those with the largest timestamp below `upTo`. @throws as `offsetForTime` */
   async offsetOfMaxTimestamp(upTo: number): Promise<TimestampedOffset | undefined> {
     this.#state.refuseUnlessOpen();
-    return this.#reads.byTime.offsetOfMaxTimestamp(Math.min(upTo, this.logEndOffset));
+    return this.reads.byTime.offsetOfMaxTimestamp(Math.min(upTo, this.logEndOffset));
   }
 
   /** Where the newest epoch at or below `leaderEpoch` ends; undefined when the log has newer ones only. */
@@ -318,7 +318,7 @@ export class PartitionLog {
     return this.#compacted;
   }
 
-  get #reads(): LogReads {
+  get reads(): LogReads {
     this.#readsMade ??= new LogReads(this.#parts, {
       ...this.#body,
       logStartOffset: () => this.logStartOffset,

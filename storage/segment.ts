@@ -48,6 +48,12 @@ export class Segment {
   }
 }
 
+/** Where a range of a segment begins in its file. */
+export interface RangePlace {
+  readonly segment: Segment;
+  readonly position: number;
+}
+
 /** Segments in offset order. Each change makes another array, so that who holds one may step through it at leisure. */
 export class SegmentList {
   #segments: readonly Segment[];

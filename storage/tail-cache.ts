@@ -12,7 +12,7 @@ import type { RecordRange } from './batch-cursor.ts';
 import type { BufferPool } from './buffer-pool.ts';
 import { viewOf } from './frame.ts';
 import { CHUNK_BYTES_MAX, CHUNK_BYTES_MIN } from './limits.ts';
-import type { Segment } from './segment.ts';
+import type { RangePlace, Segment } from './segment.ts';
 
 export class Chunk {
   readonly bytes: Buffer;
@@ -69,6 +69,13 @@ export class ChunkRange implements RecordRange {
     this.nextOffset = nextOffset;
     this.#chunk = chunk;
     chunk.leases++;
+  }
+
+  /** Where the range lies, until it is released. */
+  get place(): RangePlace | undefined {
+    const { segment, filePosition } = this.#chunk ?? {};
+    if (segment === undefined || filePosition === undefined) return undefined;
+    return { segment, position: filePosition + this.start };
   }
 
   release(): void {

@@ -98,7 +98,12 @@ export class KafkaFrontEnd implements FrontEnd {
     this.#apis = new ApiIndex(kafka.apis);
     this.#memory = new ConnectionMemory(kafka.settings.connectionBytesTotalMax);
     this.#addresses = new AddressCounts(kafka.settings.connectionsPerAddressMax);
-    this.groups = groupDirectory(kafka.groups.store, kafka.offsets, kafka.hub.topics);
+    this.groups = groupDirectory({
+      store: kafka.groups.store,
+      offsets: kafka.offsets,
+      administration: kafka.groupAdministration,
+      topics: kafka.hub.topics,
+    });
     this.transactions = transactionDirectory(kafka.transactions);
     this.#scheduleIdleCheck();
   }

@@ -5,6 +5,7 @@ import type {
   Acks,
   Appended,
   BatchOptions,
+  BatchPosition,
   Clock,
   EpochEnd,
   Log,
@@ -13,12 +14,13 @@ import type {
   Published,
   ReadOptions,
   ReadRefusal,
+  ReadRefused,
   ReadResult,
   RecordsDeleted,
-  RecordsNotDeleted,
   RecordWriter,
   Refusal,
   Refused,
+  SegmentView,
   TimestampedOffset,
   TransactionEnd,
   Visibility,
@@ -26,6 +28,7 @@ import type {
 import { type Append, type PartitionLog, StorageError } from '../../storage/index.ts';
 import { BATCH_BYTES_MAX } from './limits.ts';
 import { readRefusalOf, refusalOf } from './refusals.ts';
+import { WakeUps } from './wake-ups.ts';
 
 type Outcome = Promise<StorageError | undefined>;
 
@@ -39,18 +42,11 @@ const PUBLISHED: Published = {};
 const ALREADY_PUBLISHED: Promise<Published> = Promise.resolve(PUBLISHED);
 const NO_BYTES = Buffer.alloc(0);
 
-interface Listener {
-  call(): void;
-  /** Among all; −1 = removed. */
-  place: number;
-}
-
 export class HubPartition implements Partition {
   readonly topic: string;
   readonly topicId: string;
   readonly partition: number;
   readonly #clock: Clock;
-  readonly #report: Log;
   readonly #internal: boolean;
   #log: PartitionLog | undefined;
   /** The same for those who append: the logs of internal topics are written by the hub alone. */
@@ -59,11 +55,7 @@ export class HubPartition implements Partition {
   #deleted = false;
   #leaderEpoch: number;
 
-  /** A removal leaves a gap; gaps are closed when they are half of all and nothing is being called, so that it costs little. */
-  readonly #listeners: (Listener | undefined)[] = [];
-  #waking = false;
-  #gaps = 0;
-
+  readonly #wakeUps: WakeUps;
   readonly #writes = new SharedOutcome();
   readonly #commits = new SharedOutcome();
   readonly #reopenListeners = new Set<(log: PartitionLog) => void>();
@@ -83,7 +75,9 @@ export class HubPartition implements Partition {
     this.#leaderEpoch = options.leaderEpoch;
     this.#internal = options.internal;
     this.#clock = options.clock;
-    this.#report = options.log;
+    this.#wakeUps = new WakeUps((error) =>
+      options.log.error('listener-failed', { partition: this.name, error }),
+    );
     this.#noLog = { refused: 'not-leader', message: `${this.name} is not open` };
   }
 
@@ -115,9 +109,9 @@ export class HubPartition implements Partition {
     log.onCommitted = (offset) => this.#advanceTo(log, offset);
     log.onFailed = onFailed;
     // Who waits below the start waits for nothing.
-    log.onStartMoved = () => this.#wake();
+    log.onStartMoved = () => this.#wakeUps.call();
     for (const listener of this.#reopenListeners) listener(log);
-    this.#wake();
+    this.#wakeUps.call();
   }
 
   /** The log could not be opened: appends and reads say so from now on. */
@@ -131,7 +125,7 @@ export class HubPartition implements Partition {
     this.#writable = undefined;
     this.#deleted = true;
     this.#noLog = { refused: 'unknown-topic', message: `topic ${this.topic} was deleted` };
-    this.#wake();
+    this.#wakeUps.call();
   }
 
   get deleted(): boolean {
@@ -246,7 +240,7 @@ export class HubPartition implements Partition {
     }
   }
 
-  async deleteRecords(beforeOffset: number): Promise<RecordsDeleted | RecordsNotDeleted> {
+  async deleteRecords(beforeOffset: number): Promise<RecordsDeleted | ReadRefused> {
     const log = this.#writable;
     if (log === undefined) return this.#noLog;
     try {
@@ -267,6 +261,24 @@ export class HubPartition implements Partition {
     const log = this.#log;
     if (log === undefined) return Promise.reject(new Error(this.#noLog.message));
     return log.offsetOfMaxTimestamp(endOf(log, upTo));
+  }
+
+  async segments(): Promise<readonly SegmentView[]> {
+    return (await this.#log?.reads.segments()) ?? [];
+  }
+
+  async positionOf(offset: number): Promise<BatchPosition | ReadRefused> {
+    const log = this.#log;
+    if (log === undefined) return this.#noLog;
+    try {
+      const found = await log.reads.positionOf(offset, log.highWatermark);
+      if (found !== undefined) return found;
+      const message = `${this.name} has nothing from offset ${offset} to ${log.highWatermark}`;
+      return { refused: 'offset-out-of-range', message };
+    } catch (error) {
+      if (error instanceof StorageError) return readRefusalOf(error);
+      throw error;
+    }
   }
 
   endOfEpoch(leaderEpoch: number): EpochEnd | undefined {
@@ -291,10 +303,7 @@ export class HubPartition implements Partition {
   }
 
   onAdvance(listener: () => void): () => void {
-    // Its own entry, so that one function given twice is removed once.
-    const entry = { call: listener, place: this.#listeners.length };
-    this.#listeners.push(entry);
-    return () => this.#removeListener(entry);
+    return this.#wakeUps.add(listener);
   }
 
   /** `listener` is called when the log behind the handle has become another one. Returns its removal. */
@@ -305,45 +314,7 @@ export class HubPartition implements Partition {
 
   #advanceTo(log: PartitionLog, committedOffset: number): void {
     log.setHighWatermark(committedOffset);
-    this.#wake();
-  }
-
-  #wake(): void {
-    // Listeners added by a listener wait for the next advance.
-    const count = this.#listeners.length;
-    this.#waking = true;
-    for (let index = 0; index < count; index++) this.#callListener(index);
-    this.#waking = false;
-    this.#closeGaps();
-  }
-
-  #callListener(index: number): void {
-    try {
-      this.#listeners[index]?.call();
-    } catch (error) {
-      // One listener's fault must reach neither the others nor the store, which is in the middle of a commit.
-      this.#report.error('listener-failed', { partition: this.name, error });
-    }
-  }
-
-  #removeListener(entry: Listener): void {
-    if (entry.place < 0) return;
-    this.#listeners[entry.place] = undefined;
-    entry.place = -1;
-    this.#gaps++;
-    if (!this.#waking) this.#closeGaps();
-  }
-
-  #closeGaps(): void {
-    if (this.#gaps * 2 < this.#listeners.length) return;
-    let kept = 0;
-    for (const listener of this.#listeners) {
-      if (listener === undefined) continue;
-      listener.place = kept;
-      this.#listeners[kept++] = listener;
-    }
-    this.#listeners.length = kept;
-    this.#gaps = 0;
+    this.#wakeUps.call();
   }
 }
 

@@ -118,6 +118,14 @@ export class FakePartition implements Partition {
     throw new Error('not of this fake');
   }
 
+  segments(): never {
+    throw new Error('not of this fake');
+  }
+
+  positionOf(): never {
+    throw new Error('not of this fake');
+  }
+
   endTransaction(): never {
     throw new Error('not of this fake');
   }

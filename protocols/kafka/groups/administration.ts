@@ -115,7 +115,7 @@ export class GroupAdministration {
   }
 }
 
-function hasMembers({ group, consumer }: GroupEntry): boolean {
+export function hasMembers({ group, consumer }: GroupEntry): boolean {
   return group.state !== 'empty' || (consumer !== undefined && consumer.members.size > 0);
 }
 

@@ -1,6 +1,16 @@
-// What the admin API sees of groups. An assignment that does not decode is shown as nothing.
+// What the admin API sees of groups, and does to them. An assignment that does not decode is shown as nothing.
 
-import type { GroupDirectory, GroupMemberView, GroupOffset, GroupView, Topics } from '../../port.ts';
+import type {
+  GroupDirectory,
+  GroupError,
+  GroupMemberView,
+  GroupOffset,
+  GroupPlace,
+  GroupView,
+  Topics,
+} from '../../port.ts';
+import { ERROR_CODES, type ErrorCode, errorName } from '../error-codes.ts';
+import { type GroupAdministration, hasMembers } from './administration.ts';
 import { type ConsumerGroup, currentOf, groupEpochOf, stateOf } from './consumer/consumer-group.ts';
 import { assignorOf } from './consumer/target-assignment.ts';
 import { decodeAssignment } from './consumer-protocol.ts';
@@ -9,7 +19,15 @@ import type { GroupEntry, GroupStore } from './group-store.ts';
 import { CONSUMER_PROTOCOL_TYPE } from './group-types.ts';
 import type { GroupOffsets } from './offsets.ts';
 
-export function groupDirectory(store: GroupStore, offsets: GroupOffsets, topics: Topics): GroupDirectory {
+export interface GroupDirectoryParts {
+  readonly store: GroupStore;
+  readonly offsets: GroupOffsets;
+  readonly administration: GroupAdministration;
+  readonly topics: Topics;
+}
+
+export function groupDirectory(parts: GroupDirectoryParts): GroupDirectory {
+  const { store, offsets, administration, topics } = parts;
   return {
     list: () => [...store.entries()].map((entry) => viewOf(entry, topics)),
     get: (groupId) => {
@@ -17,7 +35,55 @@ export function groupDirectory(store: GroupStore, offsets: GroupOffsets, topics:
       return entry === undefined ? undefined : viewOf(entry, topics);
     },
     offsets: (groupId) => (store.get(groupId) === undefined ? undefined : offsetsOf(offsets, groupId)),
+    delete: async (groupId) => groupError(await administration.deleteGroup(groupId), groupId),
+    deleteOffsets: async (groupId, places) => {
+      const codes = await administration.deleteOffsets(groupId, places);
+      const code = typeof codes === 'number' ? codes : codes.find((each) => each !== ERROR_CODES.NONE);
+      return groupError(code ?? ERROR_CODES.NONE, groupId);
+    },
+    commitOffsets: (groupId, items) => commitOffsets(parts, groupId, items),
   };
+}
+
+/** As somebody who manages its partitions itself commits: members would be told nothing of it, so there may be none. */
+async function commitOffsets(
+  { store, offsets }: GroupDirectoryParts,
+  groupId: string,
+  items: readonly (GroupPlace & { readonly offset: number })[],
+): Promise<undefined | GroupError> {
+  const entry = store.get(groupId);
+  if (entry === undefined) return groupError(ERROR_CODES.GROUP_ID_NOT_FOUND, groupId);
+  if (hasMembers(entry)) return groupError(ERROR_CODES.NON_EMPTY_GROUP, groupId);
+  const claim = { memberId: '', generation: -1, groupInstanceId: null, version: 0, clientHost: '' };
+  const commits = items.map((item) => ({ ...item, leaderEpoch: -1, metadata: '' }));
+  const codes = await offsets.commit(groupId, claim, commits);
+  return groupError(codes.find((code) => code !== ERROR_CODES.NONE) ?? ERROR_CODES.NONE, groupId);
+}
+
+/** Undefined when it is none. */
+function groupError(code: ErrorCode, groupId: string): GroupError | undefined {
+  switch (code) {
+    case ERROR_CODES.NONE:
+      return undefined;
+    case ERROR_CODES.GROUP_ID_NOT_FOUND:
+      return { error: 'unknown-group', message: `there is no group ${groupId}` };
+    case ERROR_CODES.NON_EMPTY_GROUP:
+    // Somebody joined while it was decided.
+    case ERROR_CODES.UNKNOWN_MEMBER_ID:
+      return { error: 'not-empty', message: `group ${groupId} has members` };
+    case ERROR_CODES.GROUP_SUBSCRIBED_TO_TOPIC:
+      return { error: 'subscribed', message: `a member of group ${groupId} is subscribed to the topic` };
+    case ERROR_CODES.INVALID_COMMIT_OFFSET_SIZE:
+      return { error: 'limit', message: 'there is no room for more offsets' };
+    case ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION:
+      return { error: 'unavailable', message: 'a topic was deleted meanwhile' };
+    case ERROR_CODES.NOT_COORDINATOR:
+    case ERROR_CODES.COORDINATOR_NOT_AVAILABLE:
+    case ERROR_CODES.COORDINATOR_LOAD_IN_PROGRESS:
+      return { error: 'unavailable', message: `group ${groupId} is not served now` };
+    default:
+      return { error: 'storage', message: `group ${groupId} was not changed: ${errorName(code)}` };
+  }
 }
 
 function offsetsOf(offsets: GroupOffsets, groupId: string): GroupOffset[] {

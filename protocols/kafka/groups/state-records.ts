@@ -6,12 +6,15 @@
 //
 // Offsets of a transaction that has not ended have a key of our own: Kafka keeps them under key 1 in transactional batches.
 //
-//   key 1000  group, producer id, topic, partition   value as of key 1
+//   key 1000  group, producer id, topic, partition   value as of key 1; producer epoch (tag 10000), coordinator epoch (10001)
+//
+// A value of key 1 that came by a transaction says under tag 10002 where it was committed, which is before it counted: of two
+// commits the later one counts. Kafka's readers pass over the tags.
 //
 // Values of versions 0–4 are read. A record of another kind or that does not decode is nobody's: `undefined`.
 
 import type { StateRecord } from '../../port.ts';
-import { array, bytes, int32, int64, string, uuid } from '../wire/fields.ts';
+import { array, bytes, int16, int32, int64, string, uuid } from '../wire/fields.ts';
 import { message } from '../wire/message.ts';
 import { decodeStored, encodeStored } from '../wire/stored-message.ts';
 import type { GroupRecord } from './effects.ts';
@@ -20,6 +23,7 @@ const OFFSET_KEY = 1;
 const OFFSET_KEY_OLD = 0;
 const GROUP_KEY = 2;
 const PENDING_OFFSET_KEY = 1_000;
+const NO_EPOCH = -1;
 const OFFSET_VALUE_VERSION = 4;
 const GROUP_VALUE_VERSION = 3;
 
@@ -45,6 +49,9 @@ const OffsetValue = message(
     commitTimestamp: int64(),
     expireTimestamp: int64({ versions: '1', default: -1, ignorable: true }),
     topicId: uuid({ versions: '4+', tag: 0, ignorable: true }),
+    producerEpoch: int16({ versions: '4+', tag: 10_000, default: NO_EPOCH, ignorable: true }),
+    coordinatorEpoch: int32({ versions: '4+', tag: 10_001, default: NO_EPOCH, ignorable: true }),
+    commitOffset: int64({ versions: '4+', tag: 10_002, default: -1, ignorable: true }),
   },
 );
 
@@ -79,11 +86,26 @@ export interface CommittedOffset {
   readonly committedAtMs: number;
   /** Zero when the record does not say. */
   readonly topicId: string;
-  /** Where its record is: of two commits the later one counts. */
+  /** Where it was committed: of two commits the later one counts. */
   readonly recordOffset: number;
 }
 
 export type OffsetToRecord = Omit<CommittedOffset, 'recordOffset'>;
+
+/** Of a transaction, and what its end is held against; −1 = not known. */
+export interface PendingOffset extends CommittedOffset {
+  readonly producerEpoch: number;
+  readonly coordinatorEpoch: number;
+}
+
+export type PendingOffsetToRecord = Omit<PendingOffset, 'recordOffset'>;
+
+/** Under tags of our own. */
+interface OffsetTags {
+  readonly producerEpoch?: number;
+  readonly coordinatorEpoch?: number;
+  readonly commitOffset?: number;
+}
 
 export interface OffsetKeyFields {
   readonly groupId: string;
@@ -104,29 +126,32 @@ export function encodeOffset(key: OffsetKeyFields, committed: OffsetToRecord | n
   const { groupId: group, topic, partition } = key;
   return {
     key: encodeStored(OFFSET_KEY, OffsetKey, { group, topic, partition }),
-    value: committed === null ? null : encodeOffsetValue(committed),
+    value: committed === null ? null : encodeOffsetValue(committed, {}),
   };
+}
+
+/** An offset that counts from now on, as it was committed in a transaction. */
+export function encodeOffsetOfTransaction(key: OffsetKeyFields, pending: CommittedOffset): StateRecord {
+  const { key: encoded } = encodeOffset(key, null);
+  return { key: encoded, value: encodeOffsetValue(pending, { commitOffset: pending.recordOffset }) };
 }
 
 export function encodePendingOffset(
   { groupId: group, producerId, topic, partition }: PendingOffsetKeyFields,
-  pending: OffsetToRecord | null,
+  pending: PendingOffsetToRecord | null,
 ): StateRecord {
   return {
     key: encodeStored(PENDING_OFFSET_KEY, PendingOffsetKey, { group, producerId, topic, partition }),
-    value: pending === null ? null : encodeOffsetValue(pending),
+    value: pending === null ? null : encodeOffsetValue(pending, pending),
   };
 }
 
-function encodeOffsetValue({
-  offset,
-  leaderEpoch,
-  metadata,
-  committedAtMs,
-  topicId,
-}: OffsetToRecord): Buffer {
+function encodeOffsetValue(
+  { offset, leaderEpoch, metadata, committedAtMs, topicId }: OffsetToRecord,
+  { producerEpoch = NO_EPOCH, coordinatorEpoch = NO_EPOCH, commitOffset = -1 }: OffsetTags,
+): Buffer {
   return encodeStored(OFFSET_VALUE_VERSION, OffsetValue, {
-    ...{ offset, leaderEpoch, metadata, topicId },
+    ...{ offset, leaderEpoch, metadata, topicId, producerEpoch, coordinatorEpoch, commitOffset },
     commitTimestamp: committedAtMs,
   });
 }
@@ -175,8 +200,26 @@ export function decodeKey(bytesOfKey: Buffer): DecodedKey | undefined {
 /** @param recordOffset of the record in the state's log */
 export function decodeOffset(bytesOfValue: Buffer, recordOffset: number): CommittedOffset | undefined {
   return decodeStored(bytesOfValue, (reader, version) => {
-    const { offset, leaderEpoch, metadata, commitTimestamp, topicId } = OffsetValue.read(reader, version);
-    return { offset, leaderEpoch, metadata, committedAtMs: commitTimestamp, topicId, recordOffset };
+    const { offset, leaderEpoch, metadata, commitTimestamp, topicId, commitOffset } = OffsetValue.read(
+      reader,
+      version,
+    );
+    return {
+      ...{ offset, leaderEpoch, metadata, committedAtMs: commitTimestamp, topicId },
+      recordOffset: commitOffset < 0 ? recordOffset : commitOffset,
+    };
+  });
+}
+
+/** As of {@link decodeOffset}. */
+export function decodePendingOffset(bytesOfValue: Buffer, recordOffset: number): PendingOffset | undefined {
+  return decodeStored(bytesOfValue, (reader, version) => {
+    const { offset, leaderEpoch, metadata, commitTimestamp, topicId, producerEpoch, coordinatorEpoch } =
+      OffsetValue.read(reader, version);
+    return {
+      ...{ offset, leaderEpoch, metadata, committedAtMs: commitTimestamp, topicId, recordOffset },
+      ...{ producerEpoch, coordinatorEpoch },
+    };
   });
 }
 

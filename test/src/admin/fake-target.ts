@@ -1,5 +1,6 @@
 // A hub of plain values behind the port's types, and an admin server on a free port in front of it.
 import type {
+  GroupError,
   GroupOffset,
   GroupView,
   Hub,
@@ -96,6 +97,9 @@ export async function openFakeAdmin(fake: FakeHub, authorize?: Authorize): Promi
       list: () => fake.groups ?? [],
       get: (groupId) => fake.groups?.find((group) => group.groupId === groupId),
       offsets: (groupId) => fake.offsets?.[groupId],
+      delete: noGroup,
+      deleteOffsets: noGroup,
+      commitOffsets: noGroup,
     },
     transactions: {
       list: () => fake.transactions ?? [],
@@ -137,6 +141,10 @@ export async function openFakeAdmin(fake: FakeHub, authorize?: Authorize): Promi
     },
     close: () => admin.close(),
   };
+}
+
+async function noGroup(id: string): Promise<GroupError> {
+  return { error: 'unknown-group', message: `no ${id}` };
 }
 
 function fakeHub(fake: FakeHub, log: Log): Hub {
