@@ -390,6 +390,7 @@ export type TopicErrorCode =
   | 'invalid-config'
   | 'limit'
   | 'internal-topic'
+  | 'declared'
   | 'conflict'
   | 'unknown-outcome'
   | 'storage';
@@ -397,6 +398,8 @@ export type TopicErrorCode =
 export interface TopicError {
   readonly error: TopicErrorCode;
   readonly message: string;
+  /** Of `declared`: where the configuration says otherwise, `file:line`. */
+  readonly declaredAt?: string;
 }
 
 export interface CreateTopicRequest {
@@ -462,6 +465,11 @@ export interface Topics {
   onChange(
     listener: (change: { readonly kind: TopicChangeKind; readonly topic: TopicView }) => void,
   ): () => void;
+  /**
+   * Where the hub's configuration declares the topic, `file:line`; undefined = nowhere. What is declared is changed there
+   * alone: other ways to change it, and to delete the topic, are refused as `declared`.
+   */
+  declaredAt(name: string): string | undefined;
   /** Undefined when legal, else why not. Kafka's rule: `[A-Za-z0-9._-]{1,249}`, not `.` or `..`. */
   illegalName(name: string): string | undefined;
 }
@@ -689,14 +697,6 @@ export interface GroupDirectory {
   list(): readonly GroupView[];
   get(groupId: string): GroupView | undefined;
   offsets(groupId: string): readonly GroupOffset[] | undefined;
-}
-
-export interface GroupView {
-  readonly groupId: string;
-  /** A group of the classic protocol prepares and completes rounds, one of the consumer protocol assigns and reconciles. */
-  readonly state:
-    | 'empty'
-    | 'preparing-rebalance'
   /** The group is gone, with its offsets, when it resolves. */
   delete(groupId: string): Promise<undefined | GroupError>;
   /** Offsets are gone when it resolves: those of what no member is subscribed to. */
@@ -716,6 +716,14 @@ export interface GroupPlace {
 export interface GroupError {
   readonly error: 'unknown-group' | 'not-empty' | 'subscribed' | 'unavailable' | 'limit' | 'storage';
   readonly message: string;
+}
+
+export interface GroupView {
+  readonly groupId: string;
+  /** A group of the classic protocol prepares and completes rounds, one of the consumer protocol assigns and reconciles. */
+  readonly state:
+    | 'empty'
+    | 'preparing-rebalance'
     | 'completing-rebalance'
     | 'assigning'
     | 'reconciling'
@@ -1045,6 +1053,13 @@ export interface FrontEnd {
   readonly transports?: readonly string[];
   listen(options: ListenerOptions): Promise<ListenerView>;
   listeners(): readonly ListenerView[];
+  /**
+   * One listener takes other limits and rules, for connections made from now on; its address and transport stay.
+   * Front ends without it have to be started again for that, and for the next.
+   */
+  changeListener?(options: ListenerOptions): void;
+  /** One listener stops accepting at once; its connections are treated as by `drain`. Resolves when they are gone. */
+  closeListener?(name: string): Promise<void>;
   readonly groups?: GroupDirectory;
   readonly transactions?: TransactionDirectory;
   /** Undefined until it listens. */

@@ -14,7 +14,7 @@ export interface BrokerConfig {
   readonly listeners: readonly ListenerConfig[];
   readonly storage: StorageConfig;
   readonly topics: TopicDefaults;
-  /** Made at start if missing, never changed or deleted by it. */
+  /** Made at the start if missing and brought to what is said of them; never deleted. */
   readonly declaredTopics: readonly DeclaredTopic[];
   readonly kafka: KafkaConfig;
   readonly mqtt: MqttConfig;
@@ -63,8 +63,18 @@ export interface TopicDefaults {
 
 export interface DeclaredTopic {
   readonly name: string;
-  /** −1 = the default. */
+  /** −1 = the default when it is made, and then as many as it has. */
   readonly partitions: number;
+  readonly config: Readonly<Record<string, string>>;
+  /** For whoever tries to change it; absent = nobody can be told where. */
+  readonly origin?: DeclaredOrigin;
+}
+
+/** Where it is said, each as `file:line` or the name of a variable or flag. */
+export interface DeclaredOrigin {
+  readonly topic: string;
+  readonly partitions: string;
+  /** By Kafka's names. */
   readonly config: Readonly<Record<string, string>>;
 }
 

@@ -20,8 +20,8 @@ export interface ClusterOptions {
   readonly rack: string | undefined;
   readonly topics: HubTopics;
   readonly producerIds: NumberBlocks;
-  /** Listener name → what this node's clients are told to connect to. */
-  readonly advertised: ReadonlyMap<string, Endpoint>;
+  /** What this node's clients are told to connect to; undefined = what they reached. */
+  readonly advertised: (listener: string) => Endpoint | undefined;
 }
 
 export class OneNodeCluster implements Cluster {
@@ -63,7 +63,7 @@ export class OneNodeCluster implements Cluster {
   }
 
   endpoint(nodeId: number, listener: string): Endpoint | undefined {
-    return nodeId === this.nodeId ? this.#options.advertised.get(listener) : undefined;
+    return nodeId === this.nodeId ? this.#options.advertised(listener) : undefined;
   }
 
   allocateProducerId(): Promise<number> {

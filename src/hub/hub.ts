@@ -22,6 +22,7 @@ import { BatchCursor, type LogStore, type MetaStore } from '../../storage/index.
 import type { DeclaredTopic, TopicDefaults } from '../config/broker-config.ts';
 import { ALLOW_ALL } from './access.ts';
 import { OneNodeCluster } from './cluster.ts';
+import { DeclaredTopics } from './declared-topics.ts';
 import { Follower, type FollowOptions } from './follower.ts';
 import { PRODUCER_ID_BLOCK } from './limits.ts';
 import { partitionOfKey } from './murmur2.ts';
@@ -58,37 +59,57 @@ export class HubError extends Error {
   }
 }
 
-/** Loads the topics, opens their logs and makes the declared ones. Throws HubError, StorageError. */
+/** What a running hub takes anew. */
+export interface HubChanges {
+  readonly topics: TopicDefaults;
+  readonly declaredTopics: readonly DeclaredTopic[];
+  readonly advertised: ReadonlyMap<string, Endpoint>;
+}
+
+/** Loads the topics, opens their logs, and gives the declared ones what is declared. Throws HubError, StorageError. */
 export async function openHub(options: HubOptions): Promise<LocalHub> {
-  const { topics: defaults, clock, random, log, metaStore, store, nodeId } = options;
-  const defaultConfig = defaults.config;
-  const problem = checkTopicConfig(defaultConfig);
-  if (problem !== undefined) throw new HubError('topic-config', `[topics] config: ${problem}`);
+  const { clock, random, log, metaStore, store, nodeId } = options;
+  const live: Live = { defaults: options.topics, advertised: options.advertised };
+  const declared = new DeclaredTopics(options.declaredTopics);
+  checkDefaults(live.defaults);
   const onLogFailed = (partition: HubPartition): void => reopening.failed(partition);
-  const topicStore = new TopicStore({ metaStore, store, nodeId, clock, log, defaultConfig, onLogFailed });
+  const topicStore = new TopicStore({
+    ...{ metaStore, store, nodeId, clock, log, onLogFailed },
+    get defaultConfig() {
+      return live.defaults.config;
+    },
+  });
   const loaded = await topicStore.load();
-  const isDiskShort = () => store.isDiskShort;
   const topics = new HubTopics(
-    { topicStore, defaults, defaultConfig, random, clock, log, isDiskShort },
+    {
+      ...{ topicStore, declared, random, clock, log },
+      isDiskShort: () => store.isDiskShort,
+      get defaults() {
+        return live.defaults;
+      },
+      get defaultConfig() {
+        return live.defaults.config;
+      },
+    },
     loaded,
   );
   const reopening = new Reopening({ topics, store, clock, log });
-  for (const declared of options.declaredTopics) await declareTopic(topics, declared, log);
+  for (const topic of options.declaredTopics) await declareTopic(topics, topic, log);
   const cluster = new OneNodeCluster({
     clusterId: store.identity.clusterId,
     nodeId,
     rack: options.rack,
     topics,
     producerIds: new NumberBlocks(metaStore, 'producer-id', PRODUCER_ID_BLOCK),
-    advertised: options.advertised,
+    advertised: (listener) => live.advertised.get(listener),
   });
-  const settings: HubSettings = {
-    dataDirectory: store.directory,
-    defaultPartitions: defaults.partitions,
-    autoCreate: defaults.autoCreate,
-    statePartitions: defaults.statePartitions,
-  };
-  return new LocalHub({ topics, cluster, settings, store, reopening, clock, random, log });
+  return new LocalHub({ topics, declared, cluster, live, store, reopening, clock, random, log });
+}
+
+/** What changes while the hub runs: everyone looks here, at each use. */
+interface Live {
+  defaults: TopicDefaults;
+  advertised: ReadonlyMap<string, Endpoint>;
 }
 
 export class LocalHub implements Hub {
@@ -99,6 +120,8 @@ export class LocalHub implements Hub {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly #declared: DeclaredTopics;
+  readonly #live: Live;
   readonly #store: LogStore;
   readonly #reopening: Reopening;
   readonly #followers = new Set<Follower>();
@@ -106,8 +129,9 @@ export class LocalHub implements Hub {
 
   constructor(options: {
     readonly topics: HubTopics;
+    readonly declared: DeclaredTopics;
     readonly cluster: OneNodeCluster;
-    readonly settings: HubSettings;
+    readonly live: Live;
     readonly store: LogStore;
     readonly reopening: Reopening;
     readonly clock: Clock;
@@ -116,7 +140,9 @@ export class LocalHub implements Hub {
   }) {
     this.topics = options.topics;
     this.cluster = options.cluster;
-    this.settings = options.settings;
+    this.settings = settingsOf(options.live, options.store);
+    this.#declared = options.declared;
+    this.#live = options.live;
     this.#store = options.store;
     this.#reopening = options.reopening;
     this.clock = options.clock;
@@ -167,6 +193,26 @@ export class LocalHub implements Hub {
     return this.#reopening.reopen(ours(partition));
   }
 
+  /**
+   * Takes other defaults, declared topics and addresses, in effect when it resolves. Throws HubError when a topic cannot
+   * be what is declared; the defaults and declarations are then as before.
+   */
+  async reconfigure({ topics, declaredTopics, advertised }: HubChanges): Promise<void> {
+    checkDefaults(topics);
+    const { defaults } = this.#live;
+    this.#live.defaults = topics;
+    try {
+      for (const declared of declaredTopics) await declareTopic(this.topics, declared, this.log, true);
+      for (const declared of declaredTopics) await declareTopic(this.topics, declared, this.log);
+    } catch (error) {
+      this.#live.defaults = defaults;
+      throw error;
+    }
+    this.#declared.replace(declaredTopics);
+    this.#live.advertised = advertised;
+    this.topics.applyDefaults();
+  }
+
   /** What keeps the hub from serving all that it holds, a phrase each; empty when nothing does. */
   faults(): readonly string[] {
     const faults: string[] = [];
@@ -193,17 +239,38 @@ export class LocalHub implements Hub {
   }
 }
 
-async function declareTopic(topics: HubTopics, declared: DeclaredTopic, log: Log): Promise<void> {
-  const { name, partitions, config } = declared;
-  const existing = topics.get(name);
-  if (existing === undefined) {
-    const made = await topics.create({ name, partitions, replicationFactor: -1, config });
-    if ('error' in made) throw new HubError('declared-topic', `[[topic]] "${name}": ${made.message}`);
-  } else if (partitions !== -1 && existing.partitions.length !== partitions) {
-    // The configuration makes topics and never changes them.
-    const found = existing.partitions.length;
+function settingsOf(live: Live, store: LogStore): HubSettings {
+  const { statePartitions } = live.defaults;
+  return {
+    dataDirectory: store.directory,
+    statePartitions,
+    get defaultPartitions() {
+      return live.defaults.partitions;
+    },
+    get autoCreate() {
+      return live.defaults.autoCreate;
+    },
+  };
+}
+
+function checkDefaults({ config }: TopicDefaults): void {
+  const problem = checkTopicConfig(config);
+  if (problem !== undefined) throw new HubError('topic-config', `[topics] config: ${problem}`);
+}
+
+async function declareTopic(
+  topics: HubTopics,
+  declared: DeclaredTopic,
+  log: Log,
+  validateOnly = false,
+): Promise<void> {
+  const { name, partitions } = declared;
+  const error = await topics.declare(declared, validateOnly);
+  if (error !== undefined) throw new HubError('declared-topic', `[[topic]] "${name}": ${error.message}`);
+  const found = topics.get(name)?.partitions.length ?? 0;
+  // Partitions do not become fewer: their records would be gone.
+  if (partitions !== -1 && found > partitions && !validateOnly)
     log.warn('declared-topic-differs', { topic: name, declaredPartitions: partitions, partitions: found });
-  }
 }
 
 /** Every partition comes from this hub's `topics`; the port only hides what it is. */

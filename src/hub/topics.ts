@@ -1,9 +1,9 @@
 // The topics: finding, making and deleting them. Changes to names that could collide take their turns, so between
 // checking that a name is free and taking it nothing else can take it; concurrent first uses share one creation.
+import { isDeepStrictEqual } from 'node:util';
 import type {
   CreateTopicRequest,
   Random,
-  TopicChangeKind,
   TopicConfigChange,
   TopicConfigEntry,
   TopicError,
@@ -11,20 +11,29 @@ import type {
   TopicView,
 } from '../../protocols/port.ts';
 import { StorageError } from '../../storage/index.ts';
-import type { TopicDefaults } from '../config/broker-config.ts';
+import type { DeclaredTopic, TopicDefaults } from '../config/broker-config.ts';
+import { type DeclaredTopics, missingConfig } from './declared-topics.ts';
 import { PARTITIONS_MAX } from './limits.ts';
 import type { HubPartition } from './partition.ts';
-import { type HubTopic, INTERNAL_DEFAULTS, makeTopic, type TopicSurroundings } from './topic.ts';
+import {
+  type HubTopic,
+  INTERNAL_DEFAULTS,
+  makeTopic,
+  reconfiguredTopic,
+  type TopicSurroundings,
+} from './topic.ts';
 import { changedConfig, checkTogether, checkTopicConfig, describeTopicConfig } from './topic-configs.ts';
+import { type TopicChange, TopicDirectory } from './topic-directory.ts';
 import { collisionKeyOf, illegalTopicName, isReservedTopicName } from './topic-names.ts';
 import type { TopicRecord } from './topic-records.ts';
 import type { TopicStore } from './topic-store.ts';
+import { Turns } from './turns.ts';
 
-type Change = { readonly kind: TopicChangeKind; readonly topic: TopicView };
-
+/** What changes with the configuration is read at each use. */
 export interface TopicsOptions extends TopicSurroundings {
   readonly topicStore: TopicStore;
   readonly defaults: TopicDefaults;
+  readonly declared: DeclaredTopics;
   readonly random: Random;
   /** Appends are refused, for less is free on the disk than its reserve. */
   readonly isDiskShort: () => boolean;
@@ -41,48 +50,45 @@ interface Plan {
 
 export class HubTopics implements Topics {
   readonly #options: TopicsOptions;
-  readonly #byName = new Map<string, HubTopic>();
-  readonly #byId = new Map<string, HubTopic>();
-  /** Collision key → name. */
-  readonly #taken = new Map<string, string>();
-  #sorted: readonly HubTopic[] | undefined;
-  #partitionCount = 0;
-  /** Topics that are not internal. */
-  #ordinaryCount = 0;
-  /** Collision key → the end of the last change that was given. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #directory: TopicDirectory;
+  /** Of topics that are being made or extended. */
+  #plannedPartitions = 0;
+  /** By collision key. */
+  readonly #turns = new Turns();
   /** Name → the creation that its first users share. */
   readonly #ensuring = new Map<string, Promise<TopicView | TopicError>>();
-  readonly #listeners = new Set<(change: Change) => void>();
 
   constructor(options: TopicsOptions, loaded: readonly HubTopic[]) {
     this.#options = options;
-    for (const topic of loaded) this.#add(topic);
+    this.#directory = new TopicDirectory(loaded, options.log);
   }
 
   get(name: string): HubTopic | undefined {
-    return this.#byName.get(name);
+    return this.#directory.get(name);
   }
 
   getById(topicId: string): HubTopic | undefined {
-    return this.#byId.get(topicId);
+    return this.#directory.getById(topicId);
   }
 
   list(): readonly HubTopic[] {
-    this.#sorted ??= [...this.#byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-    return this.#sorted;
+    return this.#directory.list();
   }
 
   partition(name: string, partition: number): HubPartition | undefined {
-    return this.#byName.get(name)?.partitions[partition];
+    return this.#directory.get(name)?.partitions[partition];
   }
 
   illegalName(name: string): string | undefined {
     return illegalTopicName(name);
   }
 
+  declaredAt(name: string): string | undefined {
+    return this.#options.declared.at(name);
+  }
+
   async create(request: CreateTopicRequest): Promise<TopicView | TopicError> {
-    if (isReservedTopicName(request.name) && !this.#byName.has(request.name)) {
+    if (isReservedTopicName(request.name) && this.#directory.get(request.name) === undefined) {
       return refuseInternal(request.name);
     }
     return this.#create(request, false);
@@ -94,26 +100,28 @@ export class HubTopics implements Topics {
     partitions: number,
     config: Readonly<Record<string, string>>,
   ): Promise<HubTopic | TopicError> {
-    const existing = this.#byName.get(name);
+    const existing = this.#directory.get(name);
     if (existing !== undefined) return existing;
     const made = await this.#create({ name, partitions, replicationFactor: 1, config }, true);
-    return 'error' in made && made.error === 'exists' ? (this.#byName.get(name) ?? made) : made;
+    return 'error' in made && made.error === 'exists' ? (this.#directory.get(name) ?? made) : made;
   }
 
   async delete(name: string): Promise<undefined | TopicError> {
-    return this.#inTurn(collisionKeyOf(name), async () => {
-      const topic = this.#byName.get(name);
+    return this.#turns.run(collisionKeyOf(name), async () => {
+      const topic = this.#directory.get(name);
       if (topic === undefined) return { error: 'unknown-topic', message: `there is no topic ${name}` };
       if (topic.internal) return refuseInternal(name);
+      const declared = this.#options.declared.refuseDeletion(name);
+      if (declared !== undefined) return declared;
       const error = await this.#options.topicStore.markDeleting(topic);
       if (error !== undefined) return error;
-      this.#remove(topic);
+      this.#directory.remove(topic);
       return this.#options.topicStore.finishDeletion(name, topic.record);
     });
   }
 
   ensure(name: string): Promise<TopicView | TopicError> {
-    const existing = this.#byName.get(name);
+    const existing = this.#directory.get(name);
     if (existing?.internal === false) return Promise.resolve(existing);
     const shared = this.#ensuring.get(name);
     if (shared !== undefined) return shared;
@@ -124,49 +132,89 @@ export class HubTopics implements Topics {
     return creation;
   }
 
-  async alterConfig(
+  alterConfig(
     name: string,
     changes: readonly TopicConfigChange[],
-    { others = 'kept', validateOnly = false }: Parameters<Topics['alterConfig']>[2] = {},
+    options: Parameters<Topics['alterConfig']>[2] = {},
   ): Promise<undefined | TopicError> {
-    return this.#inTurn(collisionKeyOf(name), async () => {
+    return this.#alterConfig(name, changes, options, (config) =>
+      this.#options.declared.refuseConfig(name, config),
+    );
+  }
+
+  addPartitions(
+    name: string,
+    total: number,
+    options: Parameters<Topics['addPartitions']>[2] = {},
+  ): Promise<undefined | TopicError> {
+    return this.#addPartitions(name, total, options, () => this.#options.declared.refusePartitions(name));
+  }
+
+  /** Makes the topic, or gives it what the configuration says of it. Partitions never become fewer. */
+  async declare(declared: DeclaredTopic, validateOnly: boolean): Promise<undefined | TopicError> {
+    const { name, partitions, config } = declared;
+    const topic = this.#directory.get(name);
+    if (topic === undefined) {
+      const made = await this.create({ name, partitions, replicationFactor: -1, config, validateOnly });
+      return 'error' in made ? made : undefined;
+    }
+    const changes = missingConfig(declared, topic.record.config);
+    const error = changes.length === 0 ? undefined : await this.#alterConfig(name, changes, { validateOnly });
+    if (error !== undefined || partitions <= topic.partitions.length) return error;
+    return this.#addPartitions(name, partitions, { validateOnly });
+  }
+
+  /** The defaults are others: topics that say nothing themselves follow them. The hub's own do not. */
+  applyDefaults(): void {
+    for (const topic of this.list()) if (!topic.internal) this.#refresh(topic);
+  }
+
+  // ------------------------------------------------------------------------------------------- changing
+
+  async #alterConfig(
+    name: string,
+    changes: readonly TopicConfigChange[],
+    { others = 'kept', validateOnly = false }: NonNullable<Parameters<Topics['alterConfig']>[2]> = {},
+    refusal: (config: TopicRecord['config']) => TopicError | undefined = () => undefined,
+  ): Promise<undefined | TopicError> {
+    return this.#turns.run(collisionKeyOf(name), async () => {
       const topic = this.#changeable(name);
       if ('error' in topic) return topic;
       const own = others === 'kept' ? topic.record.config : {};
       const changed = changedConfig(own, this.#options.defaultConfig, changes);
       if ('problem' in changed) return { error: 'invalid-config', message: changed.problem };
-      if (validateOnly) return undefined;
+      const refused = refusal(changed.config);
+      if (refused !== undefined || validateOnly) return refused;
       const configured = await this.#options.topicStore.setConfig(topic, changed.config);
       if ('error' in configured) return configured;
-      this.#replace(topic, configured);
-      this.#announce({ kind: 'configured', topic: configured });
+      this.#directory.replace(topic, configured, 'configured');
       return undefined;
     });
   }
 
-  async addPartitions(
+  async #addPartitions(
     name: string,
     total: number,
-    { validateOnly = false }: Parameters<Topics['addPartitions']>[2] = {},
+    { validateOnly = false }: NonNullable<Parameters<Topics['addPartitions']>[2]> = {},
+    declared: () => TopicError | undefined = () => undefined,
   ): Promise<undefined | TopicError> {
-    return this.#inTurn(collisionKeyOf(name), async () => {
+    return this.#turns.run(collisionKeyOf(name), async () => {
       const topic = this.#changeable(name);
       if ('error' in topic) return topic;
       const count = total - topic.partitions.length;
-      const refusal = this.#refusePartitions(topic, total);
+      const refusal = declared() ?? this.#refusePartitions(topic, total);
       if (refusal !== undefined || validateOnly) return refusal;
-      this.#partitionCount += count;
+      this.#plannedPartitions += count;
       const extended = await this.#extend(topic, count);
-      this.#partitionCount -= count;
+      this.#plannedPartitions -= count;
       if ('error' in extended) return extended;
-      this.#replace(topic, extended);
-      this.#announce({ kind: 'extended', topic: extended });
+      this.#directory.replace(topic, extended, 'extended');
       return undefined;
     });
   }
 
   describeConfig(name: string): readonly TopicConfigEntry[] | undefined {
-    const record = this.#byName.get(name)?.record;
+    const record = this.#directory.get(name)?.record;
     if (record === undefined) return undefined;
     return describeTopicConfig(
       record.config,
@@ -180,19 +228,16 @@ export class HubTopics implements Topics {
 
   /** Opens the logs of partitions that failed again. In the topic's turn: it must not be deleted meanwhile. */
   async reopen(topicId: string, partitions: readonly HubPartition[]): Promise<void> {
-    const name = this.#byId.get(topicId)?.name;
+    const name = this.#directory.getById(topicId)?.name;
     if (name === undefined) return;
-    await this.#inTurn(collisionKeyOf(name), async () => {
-      const topic = this.#byId.get(topicId);
+    await this.#turns.run(collisionKeyOf(name), async () => {
+      const topic = this.#directory.getById(topicId);
       if (topic !== undefined) await this.#options.topicStore.reopen(topic, partitions);
     });
   }
 
-  onChange(listener: (change: Change) => void): () => void {
-    // Its own entry, so that one function given twice is called and removed twice.
-    const entry = (change: Change) => listener(change);
-    this.#listeners.add(entry);
-    return () => this.#listeners.delete(entry);
+  onChange(listener: (change: TopicChange) => void): () => void {
+    return this.#directory.onChange(listener);
   }
 
   // ------------------------------------------------------------------------------------------- creating
@@ -200,15 +245,18 @@ export class HubTopics implements Topics {
   async #create(request: CreateTopicRequest, internal: boolean): Promise<HubTopic | TopicError> {
     const plan = this.#planOf(request, internal);
     if ('error' in plan) return plan;
-    return this.#inTurn(collisionKeyOf(plan.name), async () => {
+    return this.#turns.run(collisionKeyOf(plan.name), async () => {
       const refusal = this.#refusePlan(plan);
       if (refusal !== undefined) return refusal;
       if (plan.validateOnly) return this.#plannedTopic(plan);
-      this.#partitionCount += plan.partitions;
+      this.#plannedPartitions += plan.partitions;
       const made = await this.#carryOut(plan);
-      this.#partitionCount -= plan.partitions;
-      if (!('error' in made)) this.#add(made, 'created');
-      return made;
+      this.#plannedPartitions -= plan.partitions;
+      if ('error' in made) return made;
+      this.#directory.add(made);
+      // The defaults may be others than when its logs were opened.
+      this.#refresh(made);
+      return this.#directory.get(plan.name) ?? made;
     });
   }
 
@@ -235,12 +283,13 @@ export class HubTopics implements Topics {
 
   /** What only holds in the turn of the name. */
   #refusePlan({ name, partitions }: Plan): TopicError | undefined {
-    if (this.#byName.has(name)) return { error: 'exists', message: `topic ${name} already exists` };
-    const other = this.#taken.get(collisionKeyOf(name));
+    if (this.#directory.get(name) !== undefined)
+      return { error: 'exists', message: `topic ${name} already exists` };
+    const other = this.#directory.nameLike(name);
     if (other !== undefined) {
       return { error: 'invalid-name', message: `topic ${name} collides with the existing topic ${other}` };
     }
-    if (this.#partitionCount + partitions > PARTITIONS_MAX) {
+    if (this.#partitionCount() + partitions > PARTITIONS_MAX) {
       return { error: 'limit', message: `there are at most ${PARTITIONS_MAX} partitions` };
     }
     return undefined;
@@ -272,12 +321,14 @@ export class HubTopics implements Topics {
     );
   }
 
-  // ------------------------------------------------------------------------------------------- changing
-
   #changeable(name: string): HubTopic | TopicError {
-    const topic = this.#byName.get(name);
+    const topic = this.#directory.get(name);
     if (topic === undefined) return { error: 'unknown-topic', message: `there is no topic ${name}` };
     return topic.internal ? refuseInternal(name) : topic;
+  }
+
+  #partitionCount(): number {
+    return this.#directory.partitionCount + this.#plannedPartitions;
   }
 
   #refusePartitions({ name, partitions }: HubTopic, total: number): TopicError | undefined {
@@ -288,7 +339,7 @@ export class HubTopics implements Topics {
     }
     if (total > partitionsMax)
       return { error: 'limit', message: `a topic has at most ${partitionsMax} partitions, not ${total}` };
-    if (this.#partitionCount + total - partitions.length > PARTITIONS_MAX)
+    if (this.#partitionCount() + total - partitions.length > PARTITIONS_MAX)
       return { error: 'limit', message: `there are at most ${PARTITIONS_MAX} partitions` };
     return undefined;
   }
@@ -306,7 +357,7 @@ export class HubTopics implements Topics {
     const { autoCreate, autoCreateLimit } = this.#options.defaults;
     const illegal = illegalTopicName(name);
     if (illegal !== undefined) return { error: 'invalid-name', message: illegal };
-    if (this.#byName.has(name) || isReservedTopicName(name)) return refuseInternal(name);
+    if (this.#directory.get(name) !== undefined || isReservedTopicName(name)) return refuseInternal(name);
     if (!autoCreate) return { error: 'unknown-topic', message: `there is no topic ${name}` };
     if (this.#options.isDiskShort()) {
       // Nothing could be written to it.
@@ -316,69 +367,24 @@ export class HubTopics implements Topics {
       };
     }
     // Those being made count, for they are decided.
-    if (this.#ordinaryCount + this.#ensuring.size < autoCreateLimit) return undefined;
+    if (this.#directory.ordinaryCount + this.#ensuring.size < autoCreateLimit) return undefined;
     const message = `no topic is made by first use when there are ${autoCreateLimit} (topics.auto_create_limit)`;
     return { error: 'limit', message };
   }
 
   async #createByFirstUse(name: string): Promise<TopicView | TopicError> {
     const made = await this.create({ name, partitions: -1, replicationFactor: -1, config: {} });
-    return 'error' in made && made.error === 'exists' ? (this.#byName.get(name) ?? made) : made;
+    return 'error' in made && made.error === 'exists' ? (this.#directory.get(name) ?? made) : made;
   }
 
-  // ------------------------------------------------------------------------------------------- the maps
-
-  #add(topic: HubTopic, announce?: 'created'): void {
-    this.#byName.set(topic.name, topic);
-    this.#byId.set(topic.topicId, topic);
-    this.#taken.set(collisionKeyOf(topic.name), topic.name);
-    this.#sorted = undefined;
-    this.#partitionCount += topic.partitions.length;
-    if (!topic.internal) this.#ordinaryCount++;
-    if (announce !== undefined) this.#announce({ kind: announce, topic });
-  }
-
-  #remove(topic: HubTopic): void {
-    this.#byName.delete(topic.name);
-    this.#byId.delete(topic.topicId);
-    this.#taken.delete(collisionKeyOf(topic.name));
-    this.#sorted = undefined;
-    this.#partitionCount -= topic.partitions.length;
-    if (!topic.internal) this.#ordinaryCount--;
-    this.#announce({ kind: 'deleted', topic });
-  }
-
-  /** Another view of the same topic. */
-  #replace(before: HubTopic, topic: HubTopic): void {
-    this.#byName.set(topic.name, topic);
-    this.#byId.set(topic.topicId, topic);
-    this.#sorted = undefined;
-    this.#partitionCount += topic.partitions.length - before.partitions.length;
-  }
-
-  #announce(change: Change): void {
-    const { log } = this.#options;
-    log.info(`topic-${change.kind}`, { topic: change.topic.name, topicId: change.topic.topicId });
-    for (const listener of this.#listeners) {
-      try {
-        listener(change);
-      } catch (error) {
-        // One front end's fault must not keep the others from hearing of it.
-        log.error('listener-failed', { topic: change.topic.name, error });
-      }
-    }
-  }
-
-  /** Runs `step` after the steps given before it under the same key. */
-  #inTurn<T>(key: string, step: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(key);
-    const done = before === undefined ? step() : before.then(step);
-    const settled = done.catch(() => undefined); // the failure is the caller's; the next step goes on
-    this.#turns.set(key, settled);
-    settled.then(() => {
-      if (this.#turns.get(key) === settled) this.#turns.delete(key);
-    });
-    return done;
+  /** Synchronous, so a change that is under way in the topic's turn replaces this by what it makes of the same defaults. */
+  #refresh(topic: HubTopic): void {
+    const refreshed = reconfiguredTopic(topic, topic.revision, topic.record, this.#options);
+    const { config, logConfig } = refreshed;
+    if (isDeepStrictEqual({ config, logConfig }, { config: topic.config, logConfig: topic.logConfig }))
+      return;
+    for (const { log } of refreshed.partitions) log?.setConfig(logConfig);
+    this.#directory.replace(topic, refreshed, 'configured');
   }
 }
 

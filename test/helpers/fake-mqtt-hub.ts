@@ -325,6 +325,10 @@ export class FakeTopics implements Topics {
     return this.#topics.get(name)?.partitions[partition];
   }
 
+  declaredAt(): undefined {
+    return undefined;
+  }
+
   /** The topic, made when it is missing. */
   make(name: string, internal = false): TopicView {
     const existing = this.#topics.get(name);

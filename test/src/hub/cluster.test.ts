@@ -27,7 +27,7 @@ test('a listener has the endpoint that it advertises, else none', async () => {
     rack: 'a',
     topics: hub.topics,
     producerIds: new NumberBlocks(metaStore, 'producer-id', 10),
-    advertised: new Map([['outside', endpoint]]),
+    advertised: (listener) => (listener === 'outside' ? endpoint : undefined),
   });
   expect(cluster.endpoint(3, 'outside')).toEqual(endpoint);
   expect(cluster.endpoint(3, 'inside')).toBeUndefined();

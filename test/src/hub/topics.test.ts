@@ -412,25 +412,6 @@ describe('starting', () => {
     expect(restarted.hub.faults()).toEqual([]);
   });
 
-  test('makes the declared topics that are missing and leaves the others as they are', async () => {
-    const directory = temporaryDirectory();
-    const first = await openTestHub(directory, {
-      declaredTopics: [{ name: 'a', partitions: 2, config: {} }],
-    });
-    await first.close();
-    const { hub, log } = await openTestHub(directory, {
-      declaredTopics: [
-        { name: 'a', partitions: 3, config: {} },
-        { name: 'b', partitions: -1, config: { 'segment.bytes': '2048' } },
-      ],
-    });
-    expect(hub.topics.list().map(({ name, partitions }) => [name, partitions.length])).toEqual([
-      ['a', 2],
-      ['b', 1],
-    ]);
-    expect(log.events('warn')).toEqual(['declared-topic-differs']);
-  });
-
   test('fails with a sentence when a declared topic cannot be made', async () => {
     const declaredTopics = [{ name: 'a', partitions: 1, config: { preallocate: 'true' } }];
     await expect(openTestHub(temporaryDirectory(), { declaredTopics })).rejects.toMatchObject({
