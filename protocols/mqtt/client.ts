@@ -11,10 +11,11 @@ import type { PublishFlow, UnstoredBytes } from './publish-flow.ts';
 import type { RecordReader } from './record-reader.ts';
 import type { RetainedMessages } from './retained/retained-messages.ts';
 import type { OwnRoutes, Route, Routes } from './routes.ts';
-import type { Session } from './session.ts';
+import type { Session, SessionSubscription } from './session.ts';
 import type { QueueLimits } from './sessions/queue-limits.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import type { SharedGroups } from './share/share-groups.ts';
+import type { SubscriptionTree } from './subscription-tree.ts';
 import type { SysTopics } from './sys-topics.ts';
 import type { Wills } from './will.ts';
 
@@ -26,6 +27,8 @@ export interface Context {
   readonly mappings: Mappings;
   readonly hooks: Hooks;
   readonly sys: SysTopics;
+  /** Of clients that are connected, and of groups that have such a member. */
+  readonly tree: SubscriptionTree<SessionSubscription>;
   readonly dispatchers: Dispatchers;
   readonly retained: RetainedMessages;
   /** Of sessions that catch up; the dispatchers have their own. */

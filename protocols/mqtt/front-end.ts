@@ -200,6 +200,7 @@ class ListeningFrontEnd implements MqttFrontEnd {
         bytesSent: () => this.#listeners.reduce((sum, { bytesSent }) => sum + bytesSent, 0),
         intervalMs: options.sysIntervalMs,
       }),
+      tree,
       dispatchers,
       catchUpReader,
       queueLimits,

@@ -1,4 +1,4 @@
-// What a session is made of: its client's word in CONNECT, and what all sessions share.
+// What a session is made of: its client's word in CONNECT, what all sessions share, and what one tells others.
 import type { Access, Log, Principal } from '../port.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Output } from './output.ts';
@@ -33,4 +33,14 @@ export interface SessionOptions {
   readonly topicAliasMaximum: number;
   /** See hooks.ts; absent = everything is delivered. */
   readonly mayForward?: (topic: string) => boolean;
+}
+
+/** What a session tells its shared subscriptions. */
+export interface SharedPart {
+  readonly groups: Map<string, unknown>;
+  /** An exchange has ended. */
+  freed(packetId: number): void;
+  roomMade(): void;
+  /** The connection has ended. */
+  left(): void;
 }

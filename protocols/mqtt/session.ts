@@ -26,23 +26,13 @@ import {
 } from './packets/publish-writer.ts';
 import { isFailure, REASON } from './reason-codes.ts';
 import type { RetainedRequest } from './retained/retained-request.ts';
-import type { SessionOpening, SessionOptions } from './session-options.ts';
+import type { SessionOpening, SessionOptions, SharedPart } from './session-options.ts';
 import type { DurableSession } from './sessions/durable-session.ts';
 import type { Subscription } from './subscription-tree.ts';
 
 /** A subscription of a session; `starts` says from which offset on, where that is not simply "from now on". */
 export interface SessionSubscription extends Subscription<Session> {
   readonly starts: Map<LogSource, number>;
-}
-
-/** What a session tells its shared subscriptions. */
-export interface SharedPart {
-  readonly groups: Map<string, unknown>;
-  /** An exchange has ended. */
-  freed(packetId: number): void;
-  roomMade(): void;
-  /** The connection has ended. */
-  left(): void;
 }
 
 export class Session {

@@ -4,7 +4,7 @@ import { MqttError } from './errors.ts';
 import { REASON } from './reason-codes.ts';
 
 /** `$share/{name}/{filter}` (section 4.8.2). */
-const SHARE_PREFIX = '$share/';
+export const SHARE_PREFIX = '$share/';
 
 export function levelCount(topic: string): number {
   let count = 1;

@@ -1,6 +1,6 @@
 // The followers of all partitions, and how far each has come: written down now and then and at a clean stop, so that a
 // start after a crash looks at little, and at all that may have been left undone.
-import type { Hub, Partition, Timer, TopicView } from '../../port.ts';
+import type { Hub, Partition, Refused, Timer, TopicView } from '../../port.ts';
 import type { RetainFollowerOptions } from './retain-follower.ts';
 import { RetainFollower } from './retain-follower.ts';
 import { encodePosition, MARKER_KEY, MARKER_VALUE, positionKey } from './retained-record.ts';
@@ -24,7 +24,7 @@ export class RetainFollowers {
   readonly #moved = new Set<RetainFollower>();
   #movedBytes = 0;
   #timer: Timer | undefined;
-  #writing: Promise<unknown> | undefined;
+  #writing: Promise<undefined | Refused> | undefined;
   #stopListening: () => void = () => undefined;
   #closed = false;
 
@@ -70,6 +70,12 @@ export class RetainFollowers {
   settledOf(source: Source): Promise<unknown> | undefined {
     const follower = this.#bySource.get(source);
     return follower?.isBehind === true ? follower.settled() : undefined;
+  }
+
+  /** Positions are on disk when it resolves: nothing that has been looked at is looked at again. Never rejects. */
+  async checkpoint(): Promise<undefined | Refused> {
+    while (this.#writing !== undefined) await this.#writing;
+    return this.#checkpoint();
   }
 
   /** Positions are written: the next start reads nothing. */
@@ -147,11 +153,11 @@ export class RetainFollowers {
   }
 
   /** One at a time, so that an older position never comes behind a newer one. */
-  async #checkpoint(): Promise<void> {
-    if (this.#writing !== undefined) return;
+  async #checkpoint(): Promise<undefined | Refused> {
+    if (this.#writing !== undefined) return undefined;
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#moved.size === 0) return;
+    if (this.#moved.size === 0) return undefined;
     const moved = [...this.#moved];
     this.#moved.clear();
     this.#movedBytes = 0;
@@ -160,6 +166,7 @@ export class RetainFollowers {
     this.#writing = undefined;
     // An old position costs time at the next start, and nothing else.
     if (refused !== undefined) for (const follower of moved) this.#moved.add(follower);
+    return refused;
   }
 }
 

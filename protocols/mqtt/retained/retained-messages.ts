@@ -156,6 +156,22 @@ export class RetainedMessages {
     return this.#table.index.find(topic);
   }
 
+  nameOf(topic: RetainedTopic): string {
+    return this.#table.index.nameOf(topic);
+  }
+
+  /**
+   * Forgets messages, and is done when no crash can bring them back. A topic that is being written to keeps what comes.
+   * @returns how many there were. Never rejects.
+   */
+  async forget(topics: readonly string[]): Promise<number | Refused> {
+    const changes = topics
+      .filter((topic) => this.#table.index.find(topic) !== undefined && !this.#table.isWriting(topic))
+      .map((topic) => ({ topic, value: null }));
+    const refused = changes.length === 0 ? undefined : await this.#table.write(changes);
+    return refused ?? (await this.#followers.checkpoint()) ?? changes.length;
+  }
+
   /** Undefined when it is gone. Rejects when the log cannot be read. */
   read(topic: RetainedTopic): Promise<StoredMessage | undefined> {
     return this.#table.read(topic);

@@ -133,6 +133,12 @@ export class TopicIndex {
     }
   }
 
+  /** The topic that a walk, or {@link find}, has found. */
+  nameOf(topic: RetainedTopic): string {
+    // This index's own nodes are the only topics that there are.
+    return topicOf(topic as Node);
+  }
+
   walk(filter: string): TopicWalk {
     return new TopicWalk(this.#root, filter.split('/'));
   }

@@ -56,6 +56,10 @@ export class SharedGroup extends Session implements LendingGroup {
     return this.#members.length;
   }
 
+  members(): Session[] {
+    return this.#members.map(({ session }) => session);
+  }
+
   /** A member that is one already is one with other options. */
   join(session: Session, membership: SharedMembership, subscription: SessionSubscription): void {
     const { qos, retainAsPublished, identifier } = subscription;
