@@ -12,7 +12,7 @@ import { ReceivedPublishes } from './received-publishes.ts';
 import { ReceivedTail } from './received-tail.ts';
 import type { ResumptionOptions } from './resumption.ts';
 import { resendExchanges } from './resumption.ts';
-import type { Place, StoredSession, StoredWill } from './session-records.ts';
+import type { Place, StoredSession, StoredSubscription, StoredWill } from './session-records.ts';
 import type { SessionNumbers, StoredRecords } from './session-store.ts';
 import { SessionStore } from './session-store.ts';
 
@@ -38,6 +38,13 @@ export interface SessionsOptions {
 export interface SessionTerms {
   readonly expirySeconds: number;
   readonly will: StoredWill | undefined;
+}
+
+/** What a session is shown by. */
+export interface SessionContents {
+  readonly subscriptions: readonly StoredSubscription[];
+  /** A partition that is not named is younger than the session's last connection. */
+  readonly cursors: readonly Place[];
 }
 
 export class Sessions {
@@ -117,9 +124,11 @@ export class Sessions {
     return this.#store.deadlineMs(clientId);
   }
 
-  /** What is on disk, however old. Rejects when the log cannot be read. */
-  peek(clientId: string): Promise<StoredRecords | undefined> {
-    return this.#store.read(clientId);
+  /** What is on disk of a client that is away. Rejects when the log cannot be read. */
+  async peek(clientId: string): Promise<SessionContents | undefined> {
+    const stored = await this.#store.read(clientId);
+    if (stored === undefined) return undefined;
+    return { subscriptions: stored.session.subscriptions, cursors: stored.delivery.cursors ?? [] };
   }
 
   /** Resolves when what is under way for the client identifier is done. */
