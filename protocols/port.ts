@@ -445,11 +445,16 @@ export interface Topics {
    * Changes entries of the topic's configuration, all or none, in effect when it resolves. Of an internal topic it is
    * refused.
    * @param options.others what becomes of the entries that are not named: `kept`, or `reset` to what they are by default
+   * @param options.expected the topic as the caller knows it: once it has become another one, it is a `conflict`
    */
   alterConfig(
     name: string,
     changes: readonly TopicConfigChange[],
-    options?: { readonly others?: 'kept' | 'reset'; readonly validateOnly?: boolean },
+    options?: {
+      readonly others?: 'kept' | 'reset';
+      readonly validateOnly?: boolean;
+      readonly expected?: TopicView;
+    },
   ): Promise<undefined | TopicError>;
   /** The topic has `total` partitions when it resolves, more than before. Refused for an internal topic. */
   addPartitions(

@@ -39,6 +39,8 @@ export interface TopicsOptions extends TopicSurroundings {
   readonly isDiskShort: () => boolean;
 }
 
+type AlterOptions = NonNullable<Parameters<Topics['alterConfig']>[2]>;
+
 /** A request that has passed the checks that need no turn. */
 interface Plan {
   readonly name: string;
@@ -135,11 +137,10 @@ export class HubTopics implements Topics {
   alterConfig(
     name: string,
     changes: readonly TopicConfigChange[],
-    options: Parameters<Topics['alterConfig']>[2] = {},
+    options: AlterOptions = {},
   ): Promise<undefined | TopicError> {
-    return this.#alterConfig(name, changes, options, (config) =>
-      this.#options.declared.refuseConfig(name, config),
-    );
+    const { declared } = this.#options;
+    return this.#alterConfig(name, changes, options, (config) => declared.refuseConfig(name, config));
   }
 
   addPartitions(
@@ -174,12 +175,14 @@ export class HubTopics implements Topics {
   async #alterConfig(
     name: string,
     changes: readonly TopicConfigChange[],
-    { others = 'kept', validateOnly = false }: NonNullable<Parameters<Topics['alterConfig']>[2]> = {},
+    { others = 'kept', validateOnly = false, expected }: AlterOptions,
     refusal: (config: TopicRecord['config']) => TopicError | undefined = () => undefined,
   ): Promise<undefined | TopicError> {
     return this.#turns.run(collisionKeyOf(name), async () => {
       const topic = this.#changeable(name);
       if ('error' in topic) return topic;
+      if (expected !== undefined && expected !== topic)
+        return { error: 'conflict', message: `topic ${name} was changed meanwhile` };
       const own = others === 'kept' ? topic.record.config : {};
       const changed = changedConfig(own, this.#options.defaultConfig, changes);
       if ('problem' in changed) return { error: 'invalid-config', message: changed.problem };
