@@ -36,7 +36,7 @@ export interface Match<Subscriber> {
 }
 
 /** If no mapping rule says otherwise. */
-const FOREIGN_QOS = 1;
+export const FOREIGN_QOS = 1;
 const SLOTS = 16_384;
 const TOPIC_BYTES_MAX = 512;
 /** Deliveries that all remembered matches hold together, before they are forgotten. */
@@ -51,6 +51,7 @@ export class Matches<Subscriber> {
   constructor(tree: SubscriptionTree<Subscription<Subscriber>>, mappings: Mappings = NO_MAPPINGS) {
     this.#tree = tree;
     this.#mappings = mappings;
+    mappings.onReplaced(() => this.#forget());
   }
 
   /** Undefined when it is not remembered: then the topic has to be decoded for {@link find}. */
@@ -85,11 +86,13 @@ export class Matches<Subscriber> {
 
   #remember(match: Match<Subscriber>): void {
     this.#remembered += 1 + match.deliveries.length;
-    if (this.#remembered > REMEMBERED_MAX) {
-      this.#cache.clear();
-      this.#remembered = 0;
-    }
+    if (this.#remembered > REMEMBERED_MAX) this.#forget();
     this.#cache.set(match);
+  }
+
+  #forget(): void {
+    this.#cache.clear();
+    this.#remembered = 0;
   }
 }
 

@@ -76,10 +76,15 @@ export class RecordTopics<Subscriber> {
   }
 
   #isTopic(bytes: Buffer, start: number, end: number): boolean {
-    if (end - start > TOPIC_BYTES_MAX || !isMqttUtf8(bytes, start, end, 'refused')) return false;
-    const topic = bytes.toString('utf8', start, end);
-    return isTopicName(topic) && !isReservedTopic(topic) && levelCount(topic) <= this.#levelsMax;
+    return mayNameTopic(bytes, start, end, this.#levelsMax);
   }
+}
+
+/** Whether bytes that a record holds are a topic name that a client might have published to. */
+export function mayNameTopic(bytes: Buffer, start: number, end: number, levelsMax: number): boolean {
+  if (end - start > TOPIC_BYTES_MAX || !isMqttUtf8(bytes, start, end, 'refused')) return false;
+  const topic = bytes.toString('utf8', start, end);
+  return isTopicName(topic) && !isReservedTopic(topic) && levelCount(topic) <= levelsMax;
 }
 
 function isTopic(cursor: RecordCursor): boolean {

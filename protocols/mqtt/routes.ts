@@ -84,6 +84,7 @@ export class Routes {
     this.#hub = hub;
     this.#limits = limits;
     this.#mappings = mappings;
+    mappings.onReplaced(() => this.#cache.clear());
   }
 
   /** @throws MqttError when the bytes are no topic name: the connection ends, since no client may send them. */
@@ -118,5 +119,24 @@ export class Routes {
       mapped.kafkaTopic !== undefined &&
       mapped.rule?.rule.direction !== 'out';
     return new Route(this.#hub, key, mapped, isOpen ? 0 : REASON.TOPIC_NAME_INVALID);
+  }
+}
+
+/** What a connection remembers of routes. */
+export interface RememberedRoutes {
+  readonly session: { readonly clientId: string } | undefined;
+  readonly attributes: Map<Route, unknown>;
+  readonly ownRoutes: OwnRoutes;
+  readonly aliases: Map<number, Route>;
+}
+
+/** There are other mapping rules: topic aliases stand for the same topics, wherever those are stored now. */
+export function reroute({ session, attributes, ownRoutes, aliases }: RememberedRoutes, routes: Routes): void {
+  attributes.clear();
+  ownRoutes.clear();
+  if (session === undefined) return;
+  for (const [alias, { key }] of aliases) {
+    const route = routes.find(key, 0, key.length);
+    aliases.set(alias, route.namesClient ? route.ofClient(ownRoutes, session.clientId) : route);
   }
 }

@@ -1,6 +1,6 @@
 // All mapping rules, in their order: the first that matches an MQTT topic counts, and it alone. Asked when a topic is
 // first seen; what is remembered of the answer is routes.ts and deliveries.ts on the ways in and out, and here for the
-// keys of Kafka records.
+// keys of Kafka records. The rules may be replaced while all of it is at work; then what is remembered is forgotten.
 import { ByteKeyedCache } from '../byte-keyed-cache.ts';
 import { kafkaTopicOf } from '../record-mapping.ts';
 import type { Captures } from './pattern.ts';
@@ -29,13 +29,42 @@ const SLOTS = 16_384;
 const KEY_BYTES_MAX = 512;
 
 export class Mappings {
-  readonly #rules: readonly CompiledRule[];
+  #rules: readonly CompiledRule[];
+  #version = 0;
+  readonly #listeners: (() => void)[] = [];
   readonly #knownKeys = new ByteKeyedCache<KnownKey>(SLOTS, KEY_BYTES_MAX);
   #seed = 0;
 
   /** @param rules checked: those with problems throw. */
   constructor(rules: readonly MappingRule[] = []) {
     this.#rules = rules.map((rule) => new CompiledRule(rule));
+  }
+
+  /** In the order in which they count. */
+  get rules(): readonly CompiledRule[] {
+    return this.#rules;
+  }
+
+  /** Counts the replacements. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /**
+   * Other rules from now on. What is published, delivered and found on the way back follows them at once; a partition that is
+   * being read keeps the isolation that it is read by.
+   * @param rules checked: those with problems throw, and nothing changes.
+   */
+  replace(rules: readonly MappingRule[]): void {
+    this.#rules = rules.map((rule) => new CompiledRule(rule));
+    this.#version++;
+    this.#knownKeys.clear();
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Called when the rules have been replaced, by who remembers what they said. */
+  onReplaced(listener: () => void): void {
+    this.#listeners.push(listener);
   }
 
   ruleOf(mqttTopic: string): MappingRule | undefined {
@@ -71,11 +100,7 @@ export class Mappings {
   }
 
   nameOf(kafkaTopic: string): KafkaTopicName {
-    return {
-      bytes: Buffer.from(kafkaTopic),
-      keyPrefix: Buffer.from(`${kafkaTopic}/`),
-      wayBack: this.#wayBackOf(kafkaTopic),
-    };
+    return new NameUnderRules(kafkaTopic, this);
   }
 
   /** Of the followers of a Kafka topic: what the first rule says that may store there. */
@@ -93,7 +118,7 @@ export class Mappings {
     return !this.#rules.some(({ rule, pattern: own }) => !rule.replay && intersects(own, pattern));
   }
 
-  #wayBackOf(kafkaTopic: string): WayBack | undefined {
+  wayBackOf(kafkaTopic: string): WayBack | undefined {
     const candidates = this.#rules.flatMap((rule) => {
       const ofTopic = rule.hasWayBack ? rule.readKafkaTopic(kafkaTopic) : undefined;
       return ofTopic === undefined ? [] : [{ rule, ofTopic }];
@@ -122,6 +147,33 @@ export class Mappings {
       if (mapped.rule === rule && mapped.kafkaTopic === kafkaTopic) return Buffer.from(mqttTopic);
     }
     return undefined;
+  }
+}
+
+/** Kept by those who read a topic, for as long as they do: its rules are looked up again when there are others. */
+class NameUnderRules implements KafkaTopicName {
+  readonly bytes: Buffer;
+  readonly keyPrefix: Buffer;
+  readonly #kafkaTopic: string;
+  readonly #mappings: Mappings;
+  #version: number;
+  #wayBack: WayBack | undefined;
+
+  constructor(kafkaTopic: string, mappings: Mappings) {
+    this.bytes = Buffer.from(kafkaTopic);
+    this.keyPrefix = Buffer.from(`${kafkaTopic}/`);
+    this.#kafkaTopic = kafkaTopic;
+    this.#mappings = mappings;
+    this.#version = mappings.version;
+    this.#wayBack = mappings.wayBackOf(kafkaTopic);
+  }
+
+  get wayBack(): WayBack | undefined {
+    if (this.#version !== this.#mappings.version) {
+      this.#version = this.#mappings.version;
+      this.#wayBack = this.#mappings.wayBackOf(this.#kafkaTopic);
+    }
+    return this.#wayBack;
   }
 }
 

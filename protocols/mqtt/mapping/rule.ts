@@ -26,6 +26,8 @@ export interface MappingRule {
   readonly isolation: 'read_committed' | 'read_uncommitted';
   /** Whether history may be asked for. */
   readonly replay: boolean;
+  /** Where the configuration says so, `file:line`: for those who ask. */
+  readonly declaredAt?: string;
 }
 
 export interface RuleProblem {

@@ -8,7 +8,7 @@ export interface KafkaTopicName {
   readonly bytes: Buffer;
   /** The name and a slash: how a key starts that is a topic below it. */
   readonly keyPrefix: Buffer;
-  /** Undefined when no rule has to do with the topic. */
+  /** Undefined when no rule has to do with the topic; another when there are other rules. */
   readonly wayBack: WayBack | undefined;
 }
 
