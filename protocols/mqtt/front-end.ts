@@ -1,10 +1,11 @@
 // The MQTT front end: listeners, what their connections share, and stopping.
-import type { FrontEnd, Hub, ListenerOptions, ListenerView } from '../port.ts';
+import type { FrontEnd, Hub, ListenerOptions, ListenerView, MessagingDirectory } from '../port.ts';
 import type { Client, Context } from './client.ts';
 import { Connection } from './connection.ts';
 import type { MqttCounters } from './counters.ts';
 import { newCounters } from './counters.ts';
 import { Matches } from './deliveries.ts';
+import { messagingDirectory } from './directory/messaging-directory.ts';
 import { Dispatchers } from './dispatchers.ts';
 import type { Hooks } from './hooks.ts';
 import { ALLOW_ALL } from './hooks.ts';
@@ -16,7 +17,7 @@ import { UnstoredBytes } from './publish-flow.ts';
 import { RecordReader } from './record-reader.ts';
 import { RecordTopics } from './record-topic.ts';
 import { RetainedMessages } from './retained/retained-messages.ts';
-import { Routes } from './routes.ts';
+import { Routes, reroute } from './routes.ts';
 import type { Session, SessionSubscription } from './session.ts';
 import { QueueLimits } from './sessions/queue-limits.ts';
 import { Sessions } from './sessions/sessions.ts';
@@ -60,6 +61,7 @@ class ListeningFrontEnd implements MqttFrontEnd {
   readonly #addresses: AddressCounts;
   #opening: Promise<Context> | undefined;
   #retained: RetainedMessages | undefined;
+  #messaging: MessagingDirectory | undefined;
   readonly #buffers = new OutputBuffers();
   // After everything that this turn of the event loop has read and resolved: one write per client.
   readonly #flushQueue = new FlushQueue((flush) => setImmediate(flush));
@@ -77,6 +79,7 @@ class ListeningFrontEnd implements MqttFrontEnd {
   async listen(options: ListenerOptions): Promise<ListenerView> {
     this.#opening ??= this.#openContext(this.#hub, this.#options);
     const context = await this.#opening;
+    this.#messaging ??= messagingDirectory(context);
     const listener = new Listener(options, {
       log: this.#hub.log,
       clock: this.#hub.clock,
@@ -100,6 +103,10 @@ class ListeningFrontEnd implements MqttFrontEnd {
     this.#connections.add(connection);
     void connection.closed.then(() => this.#connections.delete(connection));
     return connection;
+  }
+
+  get messaging(): MessagingDirectory | undefined {
+    return this.#messaging;
   }
 
   get retained(): RetainedView {
@@ -144,6 +151,9 @@ class ListeningFrontEnd implements MqttFrontEnd {
     const topics = new RecordTopics(matches, options.topicLevelsMax, mappings);
     const reader = () => new RecordReader({ cursor: hub.cursor(), clock: hub.clock, topics, counters });
     const routes = new Routes(hub, options, mappings);
+    mappings.onReplaced(() => {
+      for (const connection of this.#connections) reroute(connection, routes);
+    });
     const retained = await RetainedMessages.open({ hub, counters, topics, limits: options });
     this.#retained = retained;
     const { followBytesMax } = options;
