@@ -1,19 +1,19 @@
 // How many connections each address has, so that one of them cannot have all that a listener takes.
 
 export class AddressCounts {
-  readonly #connectionsMax: number;
+  readonly #connectionsMax: () => number;
   readonly #connections = new Map<string, number>();
 
-  /** @param connectionsMax of one address; 0 = any number */
-  constructor(connectionsMax: number) {
+  /** @param connectionsMax of one address, asked each time; 0 = any number */
+  constructor(connectionsMax: () => number) {
     this.#connectionsMax = connectionsMax;
   }
 
   /** False when the address has as many as it may. */
   add(address: string): boolean {
-    if (this.#connectionsMax === 0) return true;
+    const connectionsMax = this.#connectionsMax();
     const connections = this.#connections.get(address) ?? 0;
-    if (connections >= this.#connectionsMax) return false;
+    if (connectionsMax !== 0 && connections >= connectionsMax) return false;
     this.#connections.set(address, connections + 1);
     return true;
   }

@@ -11,12 +11,13 @@ export interface MemoryHolder {
 }
 
 export class ConnectionMemory {
-  readonly #bytesMax: number;
+  readonly #bytesMax: () => number;
   /** In the order in which they last held less than before, or began to hold. */
   readonly #held = new Map<MemoryHolder, number>();
   #totalBytes = 0;
 
-  constructor(bytesMax: number) {
+  /** @param bytesMax asked each time: it may change */
+  constructor(bytesMax: () => number) {
     this.#bytesMax = bytesMax;
   }
 
@@ -33,7 +34,7 @@ export class ConnectionMemory {
     if (counted < before) this.#held.delete(holder);
     if (counted > 0) this.#held.set(holder, counted);
     this.#totalBytes += counted - before;
-    if (this.#totalBytes > this.#bytesMax) this.#relieve();
+    if (this.#totalBytes > this.#bytesMax()) this.#relieve();
   }
 
   #relieve(): void {
@@ -41,7 +42,7 @@ export class ConnectionMemory {
       this.#held.delete(holder);
       this.#totalBytes -= bytes;
       holder.relieve();
-      if (this.#totalBytes <= this.#bytesMax) return;
+      if (this.#totalBytes <= this.#bytesMax()) return;
     }
   }
 }

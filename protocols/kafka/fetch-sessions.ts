@@ -174,8 +174,6 @@ function hasRoom(taken: Readonly<Taken>, session: FetchSession, { sessionsMax, b
 
 export class FetchSessions {
   readonly #limits: FetchSessionLimits;
-  /** Of one address. */
-  readonly #ownLimits: Room;
   readonly #clock: Clock;
   readonly #random: Random;
   /** The least recently used first. */
@@ -187,13 +185,17 @@ export class FetchSessions {
 
   constructor(limits: FetchSessionLimits, clock: Clock, random: Random) {
     this.#limits = limits;
-    const { sessionsMax, bytesMax, clientShare } = limits;
-    this.#ownLimits = {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** Of one address; the limits may change. */
+  get #ownLimits(): Room {
+    const { sessionsMax, bytesMax, clientShare } = this.#limits;
+    return {
       sessionsMax: Math.ceil(sessionsMax * clientShare),
       bytesMax: Math.ceil(bytesMax * clientShare),
     };
-    this.#clock = clock;
-    this.#random = random;
   }
 
   /** How many there are, what they take, and how many had to give way so far. */

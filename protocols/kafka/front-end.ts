@@ -24,9 +24,10 @@ import { GroupOffsets } from './groups/offsets.ts';
 import { TransactionalOffsets } from './groups/transactional-offsets.ts';
 import { plainAddress } from './plain-address.ts';
 import { BatchEncoder } from './records/batch-encoder.ts';
-import { type KafkaOptions, kafkaSettings } from './settings.ts';
+import { changeSettings, type KafkaOptions, kafkaSettings } from './settings.ts';
 import { TransactionCoordinator } from './transactions/coordinator.ts';
 import { transactionDirectory } from './transactions/directory.ts';
+import { type TransactionStatistics, transactionStatistics } from './transactions/statistics.ts';
 import { WireWriter } from './wire/writer.ts';
 
 /** How often idle connections are looked for, as a part of the time they may be idle. */
@@ -45,7 +46,7 @@ export async function openKafkaContext(
   const settings = kafkaSettings(options);
   const groups = await GroupCoordinator.open(hub, settings.groups);
   const offsets = new GroupOffsets(hub, groups, settings.offsets);
-  const transactionalOffsets = new TransactionalOffsets(groups, offsets);
+  const transactionalOffsets = new TransactionalOffsets(groups, offsets, settings.pendingOffsets);
   const transactions = await TransactionCoordinator.open(hub, settings.transactions, transactionalOffsets);
   return {
     hub,
@@ -68,7 +69,12 @@ interface Listener {
   readonly port: number;
   readonly server: Server;
   readonly connections: Set<Connection>;
+  /** Set when it is closed while others go on; called when its last connection is closed. */
+  onQuiet?: () => void;
 }
+
+/** Connections of a listener that is closed alone have so long to be answered. */
+const LISTENER_DRAIN_MS = 2_000;
 
 export interface KafkaCounters {
   /** Connections closed as soon as they were made, for whatever limit. */
@@ -96,8 +102,8 @@ export class KafkaFrontEnd implements FrontEnd {
   constructor(kafka: Omit<KafkaContext, 'listeners'>) {
     this.#kafka = { ...kafka, listeners: () => this.listeners() };
     this.#apis = new ApiIndex(kafka.apis);
-    this.#memory = new ConnectionMemory(kafka.settings.connectionBytesTotalMax);
-    this.#addresses = new AddressCounts(kafka.settings.connectionsPerAddressMax);
+    this.#memory = new ConnectionMemory(() => kafka.settings.connectionBytesTotalMax);
+    this.#addresses = new AddressCounts(() => kafka.settings.connectionsPerAddressMax);
     this.groups = groupDirectory({
       store: kafka.groups.store,
       offsets: kafka.offsets,
@@ -108,9 +114,17 @@ export class KafkaFrontEnd implements FrontEnd {
     this.#scheduleIdleCheck();
   }
 
+  /** Other settings, from now on; what is said at the beginning of a connection counts for new ones. */
+  reconfigure(options: KafkaOptions): void {
+    changeSettings(this.#kafka.settings, kafkaSettings(options));
+    this.#kafka.transactions.settingsChanged();
+    this.#idleTimer?.cancel();
+    this.#scheduleIdleCheck();
+  }
+
   async listen({ name, host, port, connectionsMax }: ListenerOptions): Promise<ListenerView> {
     const connections = new Set<Connection>();
-    const server = createServer({ noDelay: true }, (socket) => this.#accept(name, connections, socket));
+    const server = createServer({ noDelay: true }, (socket) => this.#accept(listener, socket));
     server.maxConnections = connectionsMax;
     server.on('drop', (data) => {
       this.#countRefused(name, plainAddress(data?.remoteAddress), 'too many');
@@ -134,7 +148,35 @@ export class KafkaFrontEnd implements FrontEnd {
   }
 
   listeners(): readonly ListenerView[] {
-    return this.#listeners.map(viewOf);
+    return this.#listeners.filter(({ onQuiet }) => onQuiet === undefined).map(viewOf);
+  }
+
+  changeListener({ name, connectionsMax }: ListenerOptions): void {
+    const listener = this.#listeners.find((each) => each.name === name);
+    if (listener !== undefined) listener.server.maxConnections = connectionsMax;
+  }
+
+  async closeListener(name: string): Promise<void> {
+    const listener = this.#listeners.find((each) => each.name === name && each.onQuiet === undefined);
+    if (listener === undefined) return;
+    const { server, connections } = listener;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    const quiet = new Promise<void>((resolve) => {
+      listener.onQuiet = resolve;
+    });
+    if (connections.size === 0) listener.onQuiet?.();
+    for (const connection of [...connections]) connection.drain();
+    const late = this.#kafka.hub.clock.setTimer(LISTENER_DRAIN_MS, () => {
+      for (const connection of [...connections]) connection.abort('its listener is gone');
+    });
+    await Promise.all([closed, quiet]);
+    late.cancel();
+    this.#listeners.splice(this.#listeners.indexOf(listener), 1);
+  }
+
+  transactionStatistics(): TransactionStatistics {
+    const { transactions, transactionalOffsets, hub } = this.#kafka;
+    return transactionStatistics(transactions, transactionalOffsets, hub.clock.now());
   }
 
   async drain(): Promise<void> {
@@ -168,11 +210,12 @@ export class KafkaFrontEnd implements FrontEnd {
     this.#kafka.hub.log.warn('kafka-connection-refused', { listener, remote, reason });
   }
 
-  #accept(listener: string, connections: Set<Connection>, socket: Socket): void {
+  #accept(listener: Listener, socket: Socket): void {
+    const { name, connections } = listener;
     const remote = plainAddress(socket.remoteAddress);
     if (!this.#addresses.add(remote)) {
       this.counters.addressLimitRefused++;
-      this.#countRefused(listener, remote, 'too many of this address');
+      this.#countRefused(name, remote, 'too many of this address');
       socket.on('error', () => undefined); // its end is what is wanted
       socket.destroy();
       return;
@@ -180,13 +223,14 @@ export class KafkaFrontEnd implements FrontEnd {
     socket.on('close', () => this.#addresses.remove(remote));
     const connection = new Connection({
       socket,
-      listener,
+      listener: name,
       kafka: this.#kafka,
       apis: this.#apis,
       writer: this.#writer,
       memory: this.#memory,
       onClosed: (closed) => {
         connections.delete(closed);
+        if (connections.size === 0) listener.onQuiet?.();
         if (this.#connections().length === 0) this.#onQuiet?.();
       },
     });

@@ -3,6 +3,7 @@
 import type { FetchSessionLimits } from './fetch-sessions.ts';
 import type { CoordinatorSettings } from './groups/coordinator.ts';
 import type { OffsetSettings } from './groups/offsets.ts';
+import type { PendingOffsetLimits } from './groups/transactional-offsets.ts';
 import type { TransactionSettings } from './transactions/coordinator.ts';
 
 export interface KafkaOptions {
@@ -62,6 +63,8 @@ export interface KafkaOptions {
   readonly transactionalIdsPerClientMax?: number;
   /** Partitions and groups of one transaction. */
   readonly transactionPartitionsMax?: number;
+  /** Offsets of one transaction; of all that have not ended, twice as many of one group. */
+  readonly transactionOffsetsMax?: number;
   /** How long a request waits for the end of the transaction before, until its client is told to come again. */
   readonly transactionWaitMs?: number;
 }
@@ -80,7 +83,22 @@ export interface KafkaSettings {
   readonly decompressedBytesMax: number;
   readonly groups: CoordinatorSettings;
   readonly offsets: OffsetSettings;
+  readonly pendingOffsets: PendingOffsetLimits;
   readonly transactions: TransactionSettings;
+}
+
+/** Puts other values into settings that are in use: whoever reads a field when it matters sees them from now on. */
+export function changeSettings(live: KafkaSettings, next: KafkaSettings): void {
+  const { fetchSessions, groups, offsets, pendingOffsets, transactions, ...plain } = next;
+  const { consumer, ...groupLimits } = groups;
+  // Nobody else may write to them, which is what their types say; this is how they change.
+  Object.assign(live, plain);
+  Object.assign(live.fetchSessions, fetchSessions);
+  Object.assign(live.groups, groupLimits);
+  Object.assign(live.groups.consumer, consumer);
+  Object.assign(live.offsets, offsets);
+  Object.assign(live.pendingOffsets, pendingOffsets);
+  Object.assign(live.transactions, transactions);
 }
 
 const KIBIBYTE = 1024;
@@ -129,6 +147,10 @@ export function kafkaSettings(options: KafkaOptions): KafkaSettings {
       heldBytesMax: 512 * MEBIBYTE,
       retentionMs: options.offsetsRetentionMs ?? 7 * DAY_MS,
       retentionCheckMs: 10 * MINUTE_MS,
+    },
+    pendingOffsets: {
+      ofTransactionMax: options.transactionOffsetsMax ?? 100_000,
+      ofGroupMax: 2 * (options.transactionOffsetsMax ?? 100_000),
     },
     transactions: {
       timeoutMaxMs: options.transactionTimeoutMaxMs ?? 15 * MINUTE_MS,

@@ -1,4 +1,5 @@
 // The MQTT front end: listeners, what their connections share, and stopping.
+import { isDeepStrictEqual } from 'node:util';
 import type { FrontEnd, Hub, ListenerOptions, ListenerView, MessagingDirectory } from '../port.ts';
 import type { Client, Context } from './client.ts';
 import { Connection } from './connection.ts';
@@ -30,6 +31,10 @@ import { Listener } from './transports/listener.ts';
 import { absentAuthor, Wills, willPacketOf } from './will.ts';
 
 export interface MqttFrontEnd extends FrontEnd {
+  /** Other options, from now on; what a client is told when it connects counts for those that connect from now on. */
+  reconfigure(options: Partial<MqttOptions>): void;
+  changeListener(options: ListenerOptions): void;
+  closeListener(name: string): Promise<void>;
   /** Live: each number is read when it is looked at. */
   readonly counters: Readonly<MqttCounters>;
   readonly retained: RetainedView;
@@ -56,9 +61,11 @@ class ListeningFrontEnd implements MqttFrontEnd {
   readonly transports = ['mqtt-ws'];
   readonly counters = newCounters();
   readonly #hub: Hub;
+  /** Everyone looks here when it matters: it changes in place. */
   readonly #options: MqttOptions;
   readonly #hooks: Hooks;
   readonly #addresses: AddressCounts;
+  #context: Context | undefined;
   #opening: Promise<Context> | undefined;
   #retained: RetainedMessages | undefined;
   #messaging: MessagingDirectory | undefined;
@@ -66,6 +73,8 @@ class ListeningFrontEnd implements MqttFrontEnd {
   // After everything that this turn of the event loop has read and resolved: one write per client.
   readonly #flushQueue = new FlushQueue((flush) => setImmediate(flush));
   readonly #listeners: Listener[] = [];
+  /** By listeners that are gone. */
+  #bytesSentBefore = 0;
   readonly #connections = new Set<Connection>();
   #wills: Wills | undefined;
 
@@ -73,13 +82,14 @@ class ListeningFrontEnd implements MqttFrontEnd {
     this.#hub = hub;
     this.#options = options;
     this.#hooks = hooks;
-    this.#addresses = new AddressCounts(options.connectionsPerAddressMax);
+    this.#addresses = new AddressCounts(() => options.connectionsPerAddressMax);
   }
 
   async listen(options: ListenerOptions): Promise<ListenerView> {
     this.#opening ??= this.#openContext(this.#hub, this.#options);
     const context = await this.#opening;
     this.#messaging ??= messagingDirectory(context);
+    this.#context = context;
     const listener = new Listener(options, {
       log: this.#hub.log,
       clock: this.#hub.clock,
@@ -91,6 +101,31 @@ class ListeningFrontEnd implements MqttFrontEnd {
     const view = await listener.open();
     this.#listeners.push(listener);
     return view;
+  }
+
+  reconfigure(options: Partial<MqttOptions>): void {
+    const { mappings } = this.#options;
+    const next = { ...DEFAULT_OPTIONS, ...options };
+    if (!isDeepStrictEqual(next.mappings, mappings)) this.#context?.mappings.replace(next.mappings);
+    // Nobody else may write to them, which is what their type says.
+    Object.assign(this.#options, next);
+    this.#context?.sys.intervalChanged();
+    for (const listener of this.#listeners) listener.optionsChanged();
+  }
+
+  changeListener(options: ListenerOptions): void {
+    this.#listeners.find(({ view }) => view.name === options.name)?.change(options);
+  }
+
+  async closeListener(name: string): Promise<void> {
+    const listener = this.#listeners.find(({ view }) => view.name === name);
+    if (listener === undefined) return;
+    this.#listeners.splice(this.#listeners.indexOf(listener), 1);
+    const connections = [...this.#connections].filter((connection) => connection.listener === name);
+    const stopped = listener.stopAccepting();
+    for (const connection of connections) connection.drain();
+    await Promise.all([stopped, ...connections.map(({ closed }) => closed)]);
+    this.#bytesSentBefore += listener.bytesSent;
   }
 
   #serve(context: Context, incoming: Incoming): Connection {
@@ -133,6 +168,10 @@ class ListeningFrontEnd implements MqttFrontEnd {
     await context?.retained.close();
   }
 
+  #bytesSent(): number {
+    return this.#listeners.reduce((sum, { bytesSent }) => sum + bytesSent, this.#bytesSentBefore);
+  }
+
   /** Resolves when all connections are gone and what they left behind is published. */
   async #stop(end: (connection: Connection) => void): Promise<void> {
     const stopped = this.#listeners.map((listener) => listener.stopAccepting());
@@ -167,19 +206,25 @@ class ListeningFrontEnd implements MqttFrontEnd {
       log: hub.log,
       counters,
       reader: catchUpReader,
-      countMax: options.queueCountMax,
-      ageMaxMs: options.queueAgeMaxMs,
+      get countMax() {
+        return options.queueCountMax;
+      },
+      get ageMaxMs() {
+        return options.queueAgeMaxMs;
+      },
     });
     let shared: SharedGroups | undefined;
     const sessions = await Sessions.open({
       onEnded: (clientId) => shared?.forgetClient(clientId),
-      publishWill: (clientId, will) => wills.publish(absentAuthor(clientId), willPacketOf(will)),
+      publishWill: (clientId, will) => wills.publish(absentAuthor(clientId, will), willPacketOf(will)),
       hub,
       clients,
       dispatchers,
       resumption: { hub, reader: catchUpReader, counters },
       queueLimits,
-      sessionsMax: options.sessionsMax,
+      get sessionsMax() {
+        return options.sessionsMax;
+      },
     });
     shared = new SharedGroups({
       hub,
@@ -189,7 +234,9 @@ class ListeningFrontEnd implements MqttFrontEnd {
       reader: catchUpReader,
       records: sessions.groups,
       followBytesMax,
-      groupsMax: options.sharedGroupsMax,
+      get groupsMax() {
+        return options.sharedGroupsMax;
+      },
     });
     return {
       hub,
@@ -207,8 +254,10 @@ class ListeningFrontEnd implements MqttFrontEnd {
         connected: () => clients.size,
         sessions: () => sessions.count,
         retained: () => retained.count,
-        bytesSent: () => this.#listeners.reduce((sum, { bytesSent }) => sum + bytesSent, 0),
-        intervalMs: options.sysIntervalMs,
+        bytesSent: () => this.#bytesSent(),
+        get intervalMs() {
+          return options.sysIntervalMs;
+        },
       }),
       tree,
       dispatchers,

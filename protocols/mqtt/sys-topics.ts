@@ -23,7 +23,7 @@ export interface SysSources {
   readonly retained: () => number;
   /** Bytes that sockets were given. */
   readonly bytesSent: () => number;
-  /** 0 = there are no such topics. */
+  /** 0 = there are no such topics. Looked at anew each time. */
   readonly intervalMs: number;
 }
 
@@ -43,7 +43,13 @@ export class SysTopics {
     this.#startedMs = sources.clock.monotonic();
     this.#loads = new LoadAverages(this.#createLoads(), this.#startedMs);
     this.#values = this.#createValues();
-    if (sources.intervalMs > 0) this.#schedule();
+    this.#schedule();
+  }
+
+  /** What is waited for is waited for anew. */
+  intervalChanged(): void {
+    this.#timer?.cancel();
+    this.#schedule();
   }
 
   /** A subscription gets what there is at once, as it gets retained messages. */
@@ -66,6 +72,7 @@ export class SysTopics {
   }
 
   #schedule(): void {
+    if (this.#sources.intervalMs === 0) return;
     this.#timer = this.#sources.clock.setTimer(this.#sources.intervalMs, () => {
       this.#tell();
       this.#schedule();

@@ -99,7 +99,7 @@ const kafka = {
 
 const sockets = Array.from({ length: CONNECTIONS }, () => new MemorySocket());
 const apis = new ApiIndex([produce]);
-const memory = new ConnectionMemory(64 * MEBIBYTE);
+const memory = new ConnectionMemory(() => 64 * MEBIBYTE);
 const writer = new WireWriter();
 for (const each of sockets) {
   const socket = each as unknown as Socket; // what a connection asks of it is there

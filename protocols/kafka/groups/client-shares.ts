@@ -7,15 +7,16 @@ export interface Made {
 }
 
 export class ClientShares {
-  readonly #entriesMax: number;
+  readonly #entriesMax: () => number;
   readonly #entries = new Map<string, number>();
 
-  constructor(entriesMax: number) {
+  /** @param entriesMax asked each time: it may change */
+  constructor(entriesMax: () => number) {
     this.#entriesMax = entriesMax;
   }
 
   hasRoom(client: string): boolean {
-    return (this.#entries.get(client) ?? 0) < this.#entriesMax;
+    return (this.#entries.get(client) ?? 0) < this.#entriesMax();
   }
 
   add(entry: Made, client: string): void {

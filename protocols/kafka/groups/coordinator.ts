@@ -56,7 +56,7 @@ export class GroupCoordinator {
   private constructor(hub: Hub, settings: CoordinatorSettings) {
     this.#hub = hub;
     this.#settings = settings;
-    this.#shares = new ClientShares(settings.groupsPerClientMax);
+    this.#shares = new ClientShares(() => settings.groupsPerClientMax);
     this.#store = new GroupStore(hub, {
       serving: (entry) => this.#serve(entry),
       dropped: (entry) => this.#drop(entry),

@@ -39,6 +39,13 @@ export interface TransactionSettings {
   readonly concurrentWaitMs: number;
 }
 
+export interface TransactionCounters {
+  committed: number;
+  aborted: number;
+  timedOut: number;
+  idsExpired: number;
+}
+
 export interface ProducerAnswer {
   readonly errorCode: ErrorCode;
   readonly producerId: number;
@@ -46,12 +53,15 @@ export interface ProducerAnswer {
 }
 
 export class TransactionCoordinator implements TransactionVerification {
+  readonly counters: TransactionCounters = { committed: 0, aborted: 0, timedOut: 0, idsExpired: 0 };
   readonly #hub: Hub;
   readonly #settings: TransactionSettings;
   readonly #store: TransactionStore;
   readonly #markers: MarkerWriter;
   readonly #shares: ClientShares;
   readonly #timers = new Set<Timer>();
+  /** A run whose schedule is another one by now goes on and comes no more. */
+  #schedule: object | undefined;
   /** Whose markers are being written. */
   readonly #completing = new Set<TransactionEntry>();
   #isDraining = false;
@@ -60,7 +70,7 @@ export class TransactionCoordinator implements TransactionVerification {
     this.#hub = hub;
     this.#settings = settings;
     this.#markers = new MarkerWriter(hub, offsets);
-    this.#shares = new ClientShares(settings.idsPerClientMax);
+    this.#shares = new ClientShares(() => settings.idsPerClientMax);
     this.#store = new TransactionStore(hub, {
       serving: (entry) => this.#resume(entry),
       dropped: (entry) => {
@@ -78,9 +88,15 @@ export class TransactionCoordinator implements TransactionVerification {
   ): Promise<TransactionCoordinator> {
     const coordinator = new TransactionCoordinator(hub, settings, offsets);
     await coordinator.#store.load();
-    coordinator.#each(settings.abortCheckMs, () => coordinator.#abortTimedOut());
-    coordinator.#each(settings.expirationCheckMs, () => coordinator.#forgetExpired());
+    coordinator.#scheduleChecks();
     return coordinator;
+  }
+
+  /** The settings are others now: what is waited for is waited for anew. */
+  settingsChanged(): void {
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
+    if (!this.#isDraining) this.#scheduleChecks();
   }
 
   get store(): TransactionStore {
@@ -176,6 +192,11 @@ export class TransactionCoordinator implements TransactionVerification {
       ),
     );
     return typeof codes === 'number' ? partitions.map(() => codes) : codes;
+  }
+
+  coordinatorEpochOf(transactionalId: string): number {
+    const entry = this.#store.get(transactionalId);
+    return entry === undefined ? -1 : this.#store.coordinatorEpochOf(entry);
   }
 
   /** Answered when the decision is on disk: from then on it is carried out, whatever comes. */
@@ -304,7 +325,9 @@ export class TransactionCoordinator implements TransactionVerification {
       // Meanwhile the id may have become another node's, which writes the markers again.
       if (this.#store.get(transactionalId) !== entry || entry.transaction !== prepared) return undefined;
       const code = await this.#store.write(entry, completed(prepared, this.#hub.clock.now()));
-      return code === ERROR_CODES.NONE ? undefined : code;
+      if (code !== ERROR_CODES.NONE) return code;
+      this.counters[prepared.state === 'prepare-commit' ? 'committed' : 'aborted']++;
+      return undefined;
     });
   }
 
@@ -318,13 +341,20 @@ export class TransactionCoordinator implements TransactionVerification {
     }
   }
 
-  #each(intervalMs: number, run: () => Promise<void>): void {
+  #scheduleChecks(): void {
+    const schedule = {};
+    this.#schedule = schedule;
+    this.#each(schedule, this.#settings.abortCheckMs, () => this.#abortTimedOut());
+    this.#each(schedule, this.#settings.expirationCheckMs, () => this.#forgetExpired());
+  }
+
+  #each(schedule: object, intervalMs: number, run: () => Promise<void>): void {
     const timer = this.#hub.clock.setTimer(intervalMs, () => {
       this.#timers.delete(timer);
       run()
         .catch((error: unknown) => unexpected(this.#hub, 'timeouts of transactions', error))
         .finally(() => {
-          if (!this.#isDraining) this.#each(intervalMs, run);
+          if (!this.#isDraining && this.#schedule === schedule) this.#each(schedule, intervalMs, run);
         });
     });
     this.#timers.add(timer);
@@ -338,6 +368,7 @@ export class TransactionCoordinator implements TransactionVerification {
       if (transaction === undefined || isChanging || transaction.startedAtMs + transaction.timeoutMs >= nowMs)
         continue;
       this.#hub.log.warn('transaction-timed-out', { transactionalId, timeoutMs: transaction.timeoutMs });
+      this.counters.timedOut++;
       aborted.push(this.#prepare(entry, fenced(transaction, nowMs)));
     }
     await Promise.all(aborted);
@@ -349,7 +380,9 @@ export class TransactionCoordinator implements TransactionVerification {
     for (const entry of [...this.#store.entries()]) {
       const { transaction } = entry;
       if (transaction === undefined || !isAtRest(entry) || transaction.state === 'ongoing') continue;
-      if (transaction.updatedAtMs <= oldestMs) forgotten.push(this.#store.write(entry, null));
+      if (transaction.updatedAtMs > oldestMs) continue;
+      this.counters.idsExpired++;
+      forgotten.push(this.#store.write(entry, null));
     }
     await Promise.all(forgotten);
   }

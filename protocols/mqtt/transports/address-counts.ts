@@ -1,19 +1,19 @@
 // How many connections each address has: one machine must not take all that there are.
 
 export class AddressCounts {
-  readonly #max: number;
+  readonly #max: () => number;
   readonly #counts = new Map<string, number>();
 
-  /** @param max 0 = any number. */
-  constructor(max: number) {
+  /** @param max asked each time; 0 = any number */
+  constructor(max: () => number) {
     this.#max = max;
   }
 
   /** False when the address has as many as it may. */
   add(address: string): boolean {
-    if (this.#max === 0) return true;
+    const max = this.#max();
     const count = this.#counts.get(address) ?? 0;
-    if (count >= this.#max) return false;
+    if (max !== 0 && count >= max) return false;
     this.#counts.set(address, count + 1);
     return true;
   }

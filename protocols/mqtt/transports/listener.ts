@@ -49,12 +49,12 @@ export interface ListenerSurroundings {
 }
 
 export class Listener {
-  readonly #options: ListenerOptions;
+  #options: ListenerOptions;
   readonly #surroundings: ListenerSurroundings;
   readonly #server: Server;
-  readonly #trusted: AddressList | undefined;
-  readonly #upgrade: WebSocketUpgrade | undefined;
-  readonly #rate: TokenBucket | undefined;
+  #trusted: AddressList | undefined;
+  #upgrade: WebSocketUpgrade | undefined;
+  #rate: TokenBucket | undefined;
   /** All that have come and not gone, whatever they have said. */
   readonly #sockets = new Set<Socket>();
   #port = 0;
@@ -64,11 +64,7 @@ export class Listener {
   constructor(options: ListenerOptions, surroundings: ListenerSurroundings) {
     this.#options = options;
     this.#surroundings = surroundings;
-    this.#trusted = options.proxyTrusted?.length ? addressList(options.proxyTrusted) : undefined;
-    this.#upgrade = options.protocol === 'mqtt-ws' ? this.#createUpgrade() : undefined;
-    const { connectRateMax = 0 } = options;
-    this.#rate =
-      connectRateMax > 0 ? new TokenBucket(connectRateMax, surroundings.clock.monotonic()) : undefined;
+    this.change(options);
     this.#server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS });
     this.#server.on('connection', (socket) => this.#take(socket));
   }
@@ -79,6 +75,22 @@ export class Listener {
       this.#surroundings.log.error('mqtt-listener-failed', { listener: this.#options.name, error }),
     );
     return this.view;
+  }
+
+  /** For connections that come from now on; address and transport stay. */
+  change(options: ListenerOptions): void {
+    const { name, host, port } = this.#options;
+    this.#options = { ...options, name, host, port };
+    const { proxyTrusted, connectRateMax = 0 } = options;
+    this.#trusted = proxyTrusted?.length ? addressList(proxyTrusted) : undefined;
+    this.#rate =
+      connectRateMax > 0 ? new TokenBucket(connectRateMax, this.#surroundings.clock.monotonic()) : undefined;
+    this.optionsChanged();
+  }
+
+  /** Limits of the front end that its connections begin with. */
+  optionsChanged(): void {
+    this.#upgrade = this.#options.protocol === 'mqtt-ws' ? this.#createUpgrade() : undefined;
   }
 
   get view(): ListenerView {

@@ -6,7 +6,7 @@ import { ConnectionMemory } from '../../../protocols/kafka/connection-memory.ts'
 const MEBIBYTE = 1 << 20;
 
 function memoryOf(bytesMax: number, names: string) {
-  const memory = new ConnectionMemory(bytesMax);
+  const memory = new ConnectionMemory(() => bytesMax);
   const relieved: string[] = [];
   const holders = new Map([...names].map((name) => [name, { relieve: () => relieved.push(name) }]));
   const set = (name: string, bytes: number): void => memory.set(holders.get(name)!, bytes);
