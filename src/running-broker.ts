@@ -10,6 +10,7 @@ import type {
   Hub,
   ListenerView,
   Log,
+  MessagingDirectory,
   Random,
   TransactionDirectory,
 } from '../protocols/port.ts';
@@ -34,6 +35,8 @@ export interface Broker {
   readonly storeCounters: Readonly<StoreCounters>;
   readonly groups: GroupDirectory;
   readonly transactions: TransactionDirectory;
+  /** Undefined when no listener has clients that publish and subscribe. */
+  readonly messaging: MessagingDirectory | undefined;
   /** In the order of the configuration, with the ports that were really taken. */
   listeners(): readonly ListenerView[];
   /** Why it does not serve everything, a phrase each; empty when it does. */
@@ -190,6 +193,10 @@ class RunningBroker implements Broker {
   get transactions(): TransactionDirectory {
     const coordinates = this.#frontEnds.find((frontEnd) => frontEnd.transactions !== undefined);
     return coordinates?.transactions ?? NO_TRANSACTIONS;
+  }
+
+  get messaging(): MessagingDirectory | undefined {
+    return this.#frontEnds.find((frontEnd) => frontEnd.messaging !== undefined)?.messaging;
   }
 
   listeners(): readonly ListenerView[] {
