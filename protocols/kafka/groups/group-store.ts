@@ -11,7 +11,9 @@ import {
   decodeGroup,
   decodeKey,
   decodeOffset,
+  decodePendingOffset,
   type OffsetKeyFields,
+  type PendingOffset,
   type PendingOffsetKeyFields,
 } from './state-records.ts';
 import { applyGroupRecord, applyGroupTombstone } from './sync.ts';
@@ -40,7 +42,24 @@ export interface GroupEntry {
   readonly statePartition: number;
   readonly offsets: Map<string, Map<number, CommittedOffset>>;
   /** Offsets of transactions that have not ended: producer id → topic → partition → offset. */
-  readonly pending: Map<number, Map<string, Map<number, CommittedOffset>>>;
+  readonly pending: Map<number, Map<string, Map<number, PendingOffset>>>;
+  /** How many those are. */
+  pendingCount: number;
+  /** Commits that are on their way to the log: what is appended now comes behind them. */
+  readonly committing: Set<readonly CommitUnderWay[]>;
+}
+
+export interface CommitUnderWay {
+  readonly topic: string;
+  readonly partition: number;
+  /** Where it was committed, if that was before: it counts from now on, with the end of its transaction. */
+  readonly recordOffset?: number;
+}
+
+/** What is pending of a producer's transaction. */
+interface PendingOfProducer {
+  readonly entries: Set<GroupEntry>;
+  count: number;
 }
 
 /** Whether anything would be lost with the entry. */
@@ -62,7 +81,8 @@ export class GroupStore {
   readonly #listener: GroupStoreListener;
   readonly #entries = new Map<string, GroupEntry>();
   /** Which groups have offsets of a producer's transaction. */
-  readonly #pendingOf = new Map<number, Set<GroupEntry>>();
+  readonly #pendingOf = new Map<number, PendingOfProducer>();
+  #pendingCount = 0;
   #table: StateTable | undefined;
   #offsetBytes = 0;
 
@@ -93,8 +113,18 @@ export class GroupStore {
 
   /** The groups of a state partition that have offsets of the producer's transaction. */
   pendingOf(producerId: number, statePartition: number): GroupEntry[] {
-    const entries = [...(this.#pendingOf.get(producerId) ?? [])];
+    const entries = [...(this.#pendingOf.get(producerId)?.entries ?? [])];
     return entries.filter((entry) => entry.statePartition === statePartition);
+  }
+
+  /** Offsets of the producer's transaction, in all groups of this node. */
+  pendingCountOf(producerId: number): number {
+    return this.#pendingOf.get(producerId)?.count ?? 0;
+  }
+
+  /** Of all transactions. */
+  get pendingCount(): number {
+    return this.#pendingCount;
   }
 
   /** Where the group's state is. */
@@ -172,6 +202,8 @@ export class GroupStore {
       statePartition,
       offsets: new Map(),
       pending: new Map(),
+      pendingCount: 0,
+      committing: new Set(),
     };
     this.#entries.set(groupId, entry);
     return entry;
@@ -257,7 +289,7 @@ export class GroupStore {
     place: LogPlace,
   ): void {
     const known = this.#entries.get(key.groupId);
-    const pending = value === null ? undefined : decodeOffset(value, place.offset);
+    const pending = value === null ? undefined : decodePendingOffset(value, place.offset);
     if (known === undefined && pending === undefined) return;
     const entry = known ?? this.#createAt(key.groupId, statePartition);
     this.#setPending(entry, key, pending);
@@ -268,26 +300,31 @@ export class GroupStore {
   #setPending(
     entry: GroupEntry,
     { producerId, topic, partition }: Omit<PendingOffsetKeyFields, 'groupId'>,
-    pending: CommittedOffset | undefined,
+    pending: PendingOffset | undefined,
   ): void {
-    const topics = entry.pending.get(producerId) ?? new Map<string, Map<number, CommittedOffset>>();
-    const partitions = topics.get(topic) ?? new Map<number, CommittedOffset>();
-    this.#offsetBytes += bytesOf(pending) - bytesOf(partitions.get(partition));
+    const topics = entry.pending.get(producerId) ?? new Map<string, Map<number, PendingOffset>>();
+    const partitions = topics.get(topic) ?? new Map<number, PendingOffset>();
+    const before = partitions.get(partition);
+    this.#offsetBytes += bytesOf(pending) - bytesOf(before);
+    const more = Number(pending !== undefined) - Number(before !== undefined);
+    this.#pendingCount += more;
+    entry.pendingCount += more;
     if (pending === undefined) partitions.delete(partition);
     else partitions.set(partition, pending);
     if (partitions.size > 0) topics.set(topic, partitions);
     else topics.delete(topic);
-    if (topics.size > 0) {
-      entry.pending.set(producerId, topics);
-      const entries = this.#pendingOf.get(producerId);
-      if (entries === undefined) this.#pendingOf.set(producerId, new Set([entry]));
-      else entries.add(entry);
-      return;
-    }
-    entry.pending.delete(producerId);
-    const entries = this.#pendingOf.get(producerId);
-    entries?.delete(entry);
-    if (entries?.size === 0) this.#pendingOf.delete(producerId);
+    if (topics.size > 0) entry.pending.set(producerId, topics);
+    else entry.pending.delete(producerId);
+    this.#countPending(producerId, entry, more);
+  }
+
+  #countPending(producerId: number, entry: GroupEntry, more: number): void {
+    const known = this.#pendingOf.get(producerId) ?? { entries: new Set<GroupEntry>(), count: 0 };
+    known.count += more;
+    if (entry.pending.has(producerId)) known.entries.add(entry);
+    else known.entries.delete(entry);
+    if (known.entries.size > 0) this.#pendingOf.set(producerId, known);
+    else this.#pendingOf.delete(producerId);
   }
 
   #partitionIs(partition: number, state: StatePartitionState): void {

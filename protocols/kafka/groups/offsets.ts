@@ -28,7 +28,7 @@ export interface CommitClaim extends MemberClaim {
 }
 
 /** Written as one batch, and applied in one go: some milliseconds. */
-const PORTION_ITEMS = 1_000;
+export const PORTION_ITEMS = 1_000;
 
 export interface CommitItem {
   readonly topic: string;
@@ -120,11 +120,14 @@ export class GroupOffsets {
     const fault = this.#claimFault(entry, claim, items);
     if (fault !== ERROR_CODES.NONE) return items.map(() => fault);
     const codes = items.map((item) => this.itemFault(entry, item));
-    const records = items
-      .filter((_item, index) => codes[index] === ERROR_CODES.NONE)
-      .map((item) => encodeOffset({ ...item, groupId: entry.groupId }, this.offsetOf(item)));
+    const taken = items.filter((_item, index) => codes[index] === ERROR_CODES.NONE);
+    const records = taken.map((item) =>
+      encodeOffset({ ...item, groupId: entry.groupId }, this.offsetOf(item)),
+    );
     if (records.length === 0) return codes;
+    entry.committing.add(taken);
     const written = await this.#coordinator.store.write(entry, records);
+    entry.committing.delete(taken);
     return codes.map((code) => (code === ERROR_CODES.NONE ? written : code));
   }
 

@@ -4,6 +4,7 @@
 // then are the epochs: a marker of an earlier coordinator (52) or of a fenced producer (47) is not written.
 // Left out: version 2, whose markers say of which kind of client a transaction is.
 
+import type { TransactionEnd } from '../../port.ts';
 import { allows, type Call, defineApi } from '../api.ts';
 import { APPEND_ERROR_CODES, ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { WriteTxnMarkersRequest, WriteTxnMarkersResponse } from '../messages/write-txn-markers.ts';
@@ -52,12 +53,10 @@ async function writeOne(call: Call, marker: Marker, topic: string, index: number
   const { producerId, producerEpoch, coordinatorEpoch } = marker;
   if (producerId < 0 || producerEpoch < 0) return ERROR_CODES.INVALID_REQUEST;
   const outcome = marker.transactionResult ? 'commit' : 'abort';
+  const end: TransactionEnd = { producerId, producerEpoch, outcome, coordinatorEpoch };
   const partition = hub.topics.partition(topic, index);
   if (partition === undefined) return ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION;
-  if (topic === transactionalOffsets.topic)
-    return transactionalOffsets.endTransaction(index, producerId, outcome);
-  const { refused } = await partition.endTransaction({
-    ...{ producerId, producerEpoch, outcome, coordinatorEpoch },
-  });
+  if (topic === transactionalOffsets.topic) return transactionalOffsets.endTransaction(index, end);
+  const { refused } = await partition.endTransaction(end);
   return refused === undefined ? ERROR_CODES.NONE : APPEND_ERROR_CODES[refused];
 }

@@ -16,6 +16,8 @@ export interface TransactionVerification {
   ): Promise<ErrorCode>;
   /** Whether they are in the transaction already; one code for each. */
   verify(claim: ProducerClaim, partitions: readonly TopicPartition[]): Promise<readonly ErrorCode[]>;
+  /** Of the coordinator that has just answered: those of the past end nothing of what is written now. −1 = it has gone. */
+  coordinatorEpochOf(transactionalId: string): number;
 }
 
 /** What the versions of an API that writes into transactions can do. */

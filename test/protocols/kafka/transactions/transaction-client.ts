@@ -141,6 +141,24 @@ export class TransactionalClient {
     return errorName(answer.topics[0]!.partitions[0]!.errorCode);
   }
 
+  /** Which answers there are, each once. */
+  async commitOffsets(
+    groupId: string,
+    topic: string,
+    partitionIndexes: readonly number[],
+    committedOffset: number,
+  ): Promise<string[]> {
+    const { id: transactionalId, producerId, producerEpoch } = this;
+    const partitions = partitionIndexes.map((partitionIndex) => ({
+      ...{ partitionIndex, committedOffset, committedMetadata: '' },
+    }));
+    const answer = await this.socket.ask(api.txnOffsetCommit, 5, {
+      ...{ transactionalId, groupId, producerId, producerEpoch, generationIdOrMemberEpoch: -1, memberId: '' },
+      topics: [{ name: topic, partitions }],
+    });
+    return [...new Set(answer.topics[0]!.partitions.map(({ errorCode }) => errorName(errorCode)))];
+  }
+
   async described(): Promise<{ state: string; epoch: number; partitions: string }> {
     const answer = await this.socket.ask(api.describeTransactions, 0, { transactionalIds: [this.id] });
     const { errorCode, transactionState, producerEpoch, topics } = answer.transactionStates[0]!;

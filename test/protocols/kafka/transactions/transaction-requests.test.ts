@@ -382,6 +382,52 @@ test('a topic that is deleted does not keep its transaction from ending', async 
   expect(await producer.completed()).toBe('CompleteCommit');
 });
 
+test.each([
+  ['fenced-producer', 'a higher epoch of the producer'],
+  ['fenced-coordinator', 'a later coordinator'],
+] as const)('a marker that is refused for good (%s) is given up, and said once', async (refused, message) => {
+  const own = await openTestKafka();
+  const partition = await own.createTopic('t');
+  const ending = await clientOn(own);
+  await ending.init();
+  await ending.produce('t', 0);
+  let attempts = 0;
+  Object.assign(partition, {
+    endTransaction: () => Promise.resolve({ refused, message: `${message}: ${++attempts}` }),
+  });
+  await ending.end('commit');
+  expect(await ending.completed()).toBe('CompleteCommit');
+  expect(attempts).toBe(1);
+  expect(own.log.entries.filter(({ event }) => event === 'transaction-marker-given-up')).toMatchObject([
+    { fields: { transactionalId: ending.id, topic: 't', partition: 0, refused } },
+  ]);
+  expect(own.frontEnd.transactionStatistics()).toMatchObject({ markersGivenUp: 1, markersPending: 0 });
+});
+
+test('a marker that is refused for a while is tried again and again, and said once', async () => {
+  const clock = new SkippingClock();
+  const own = await openTestKafka({ clock, idleTimeoutMs: 0 });
+  const partition = await own.createTopic('t');
+  const ending = await clientOn(own);
+  await ending.init();
+  await ending.produce('t', 0);
+  const written = partition.endTransaction.bind(partition);
+  let refusals = 0;
+  Object.assign(partition, {
+    endTransaction: (...args: Parameters<typeof written>) =>
+      refusals++ < 20 ? Promise.resolve({ refused: 'disk-full', message: 'full' }) : written(...args),
+  });
+  await ending.end('commit');
+  expect(own.frontEnd.transactionStatistics()).toMatchObject({ ending: 1, markersPending: 1 });
+  while (refusals <= 20) {
+    clock.skip(2_000);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(await ending.completed()).toBe('CompleteCommit');
+  expect(own.log.entries.filter(({ event }) => event === 'transaction-not-ended')).toHaveLength(1);
+  expect(own.frontEnd.transactionStatistics()).toMatchObject({ markersRefused: 20, markersPending: 0 });
+});
+
 test('a marker that cannot be written is tried again, and who comes meanwhile waits or is told to come again', async () => {
   const own = await openTestKafka({ transactionWaitMs: 1 });
   const partition = await own.createTopic('t');
