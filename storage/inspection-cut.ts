@@ -19,7 +19,7 @@ import type { IndexDatabase } from './index-database.ts';
 import { inspectBatches } from './inspection-batches.ts';
 import type { CheckedSegment } from './inspection-segment.ts';
 import { epochStarts, writeLeaderEpochs } from './leader-epochs.ts';
-import { readCheckpoint, readManifest, writeManifest } from './manifest.ts';
+import { readCheckpoint, readManifest, writeCheckpoint, writeManifest } from './manifest.ts';
 import { OffsetIndex } from './offset-index.ts';
 import { readProducerSnapshot } from './producer-snapshot.ts';
 import { Segment, SegmentList } from './segment.ts';
@@ -171,6 +171,10 @@ async function takeBackPromises(fileSystem: FileSystem, plan: CutPlan): Promise<
   const checkpoint = await readCheckpoint(fileSystem, directory);
   if (checkpoint === undefined || checkpoint.logEndOffset > endOffset) {
     await removeIfThere(fileSystem, join(directory, CHECKPOINT_FILE));
+  } else {
+    // What ended transactions may be cut: the next opening has to look for those that are open again.
+    const { stableOffset: _gone, ...left } = checkpoint;
+    await writeCheckpoint(fileSystem, directory, left, 'durable');
   }
   const snapshot = await readProducerSnapshot(fileSystem, directory);
   if (snapshot === undefined || snapshot.logEndOffset > endOffset) {

@@ -151,7 +151,13 @@ export class LogFiles {
     if (known === undefined || !segmentBases.includes(known.segmentBase)) return;
     this.#checkpointAtEnd = false;
     const checkpoint = { segmentBase: newestBase, bytePosition: 0, logEndOffset: newestBase };
-    const content = { ...checkpoint, producers: this.#now.producers() !== undefined };
+    // What is open now may have been ended by what is not on disk: what the file says stays.
+    const { stableOffset } = known;
+    const content = {
+      ...checkpoint,
+      producers: this.#now.producers() !== undefined,
+      ...(stableOffset === undefined ? {} : { stableOffset }),
+    };
     await writeCheckpoint(fileSystem, this.#directory, content, 'durable');
   }
 
@@ -187,7 +193,11 @@ export class LogFiles {
 
   async #writeCheckpoint({ checkpoint, producers }: DueCheckpoint, durability: Durability): Promise<void> {
     if (producers !== undefined) await this.#writeSnapshot(producers, durability);
-    const content = { ...checkpoint, producers: producers !== undefined };
+    const content = {
+      ...checkpoint,
+      producers: producers !== undefined,
+      ...(producers === undefined ? {} : { stableOffset: producers.stableOffset }),
+    };
     await writeCheckpoint(this.#parts.fileSystem, this.#directory, content, durability);
   }
 

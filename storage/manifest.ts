@@ -21,6 +21,8 @@ export interface RecoveryCheckpoint {
   readonly logEndOffset: number;
   /** Whether the log knew of producers; then there is a snapshot of them. Undefined: an earlier version wrote it. */
   readonly producers?: boolean;
+  /** Every transaction that began below it had ended. Undefined: it is not known, or there are no producers. */
+  readonly stableOffset?: number;
 }
 
 /** Undefined when missing or unreadable. @throws StorageError format when a newer version wrote it */
@@ -56,10 +58,13 @@ export async function readCheckpoint(
 ): Promise<RecoveryCheckpoint | undefined> {
   const fields = asFields(await readJsonFile(fileSystem, join(directory, CHECKPOINT_FILE)));
   if (fields === undefined) return undefined;
-  const { segmentBase, bytePosition, logEndOffset, producers } = fields;
+  const { segmentBase, bytePosition, logEndOffset, producers, stableOffset } = fields;
   if (!isOffset(segmentBase) || !isOffset(bytePosition) || !isOffset(logEndOffset)) return undefined;
-  const checkpoint = { segmentBase, bytePosition, logEndOffset };
-  return typeof producers === 'boolean' ? { ...checkpoint, producers } : checkpoint;
+  return {
+    ...{ segmentBase, bytePosition, logEndOffset },
+    ...(typeof producers === 'boolean' ? { producers } : {}),
+    ...(isOffset(stableOffset) ? { stableOffset } : {}),
+  };
 }
 
 export function writeCheckpoint(

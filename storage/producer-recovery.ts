@@ -7,8 +7,9 @@
 // at most once, so a file of a newer epoch below its end means that the log was cut and went on differently. Nor does
 // one count that ends where the log does not reach back to.
 //
-// Files that were not written to for as long as it takes a producer to expire, before the newest file was last, are passed
-// over. The time when nothing wrote does not count: what was open when the store stopped is open still.
+// Of files that were not written to for as long as it takes a producer to expire, before the newest file was last, only the
+// transactions count that are open since, which never expire; those below the stable offset of the checkpoint have none and
+// are passed over. The time when nothing wrote does not count: what was open when the store stopped is open still.
 import { basename, dirname, join } from 'node:path';
 import { controlRecordOf } from './control-record.ts';
 import { PRODUCER_SNAPSHOT_FILE } from './file-names.ts';
@@ -61,12 +62,17 @@ export class ProducerRecovery {
   /** Batches below it are in the states. */
   #nextOffset = 0;
   #isRebuilt = false;
+  /** Below it no transaction began that may be open. */
+  #stableOffset: number;
 
   constructor(parts: StoreParts, options: ProducerRecoveryOptions) {
     this.#parts = parts;
     this.#options = options;
     this.#newestUsedAtMs = this.#usedAtMs(options.files.at(-1));
     this.#states = this.#noStates();
+    const { checkpoint } = options;
+    this.#stableOffset =
+      checkpoint !== undefined && this.#fits(checkpoint) ? (checkpoint.stableOffset ?? 0) : 0;
   }
 
   /** Whether more was read for the producers' sake than the next opening should have to read again. */
@@ -104,6 +110,7 @@ export class ProducerRecovery {
   /** The states at the log's end; undefined when there are no producers. @throws errors of the file system */
   async finish(logEndOffset: number): Promise<ProducerStates | undefined> {
     if (this.#nextOffset > logEndOffset) {
+      this.#stableOffset = 0;
       this.#startOver(0);
       await this.#replayFiles(logEndOffset);
     }
@@ -153,9 +160,11 @@ export class ProducerRecovery {
     for (const [index, file] of files.entries()) {
       const fileEndOffset = files[index + 1]?.baseOffset ?? endOffset;
       const isNeeded = fileEndOffset > this.#nextOffset && file.baseOffset < endOffset;
-      if (!isNeeded || file.mtimeMs < youngMs) continue;
+      const isOld = file.mtimeMs < youngMs;
+      if (!isNeeded || (isOld && fileEndOffset <= this.#stableOffset)) continue;
       this.#isRebuilt = true;
       await this.#parts.scans.pass(() => this.#replayFile(file, endOffset));
+      if (isOld) this.#states.forgetExpired(this.#newestUsedAtMs);
     }
     this.#nextOffset = Math.max(this.#nextOffset, endOffset);
   }

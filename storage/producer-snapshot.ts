@@ -27,6 +27,8 @@ export interface ProducerSnapshot {
 /** A snapshot as bytes, taken at some moment and written when all that it speaks of is on disk. */
 export interface ProducerImage {
   readonly logEndOffset: number;
+  /** Every transaction that began below it had ended. */
+  readonly stableOffset: number;
   readonly bytes: Buffer;
 }
 
@@ -81,7 +83,8 @@ export function producerImage(
     }
   }
   view.setUint32(0, crc32c(bytes, view, CHECKSUM_BYTES, at, 0));
-  return { logEndOffset, bytes: bytes.subarray(0, at) };
+  const stableOffset = Math.min(states.firstUnstableOffset, logEndOffset);
+  return { logEndOffset, stableOffset, bytes: bytes.subarray(0, at) };
 }
 
 export function writeProducerSnapshot(

@@ -180,6 +180,14 @@ export class ProducerStates implements ProducerOwner {
     }
   }
 
+  /** Forgets who had expired by then: of files that are read for the transactions that are open since. */
+  forgetExpired(thenMs: number): void {
+    for (const state of this.#states.values()) {
+      const isOpen = this.#openTransactions.has(state.producerId);
+      if (!isOpen && this.#budget.isExpired(state, thenMs)) this.forget(state);
+    }
+  }
+
   /** What is below is seen: transactions that end there are over. */
   seenUpTo(offset: number): void {
     if (this.#endedTransactions.length === 0) return;

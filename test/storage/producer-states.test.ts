@@ -2,6 +2,7 @@
 // the log was opened again, whatever is left of its snapshot.
 import { describe, expect, it } from 'vitest';
 import { readProducerSnapshot } from '../../storage/producer-snapshot.ts';
+import { seededRandom } from '../helpers/faulty-file-system.ts';
 import { append, record, write } from '../helpers/store-fixture.ts';
 import { CHECKPOINT, PARTITION_DIRECTORY, ProducerLog, SNAPSHOT } from './producer-fixture.ts';
 
@@ -389,6 +390,57 @@ describe('transactions', () => {
       await producers.close();
     },
   );
+
+  describe('one that is open for longer than a producer is remembered, while others write', () => {
+    /** Producer 2 began at offset 1, days ago; what producer 3 wrote then is over. */
+    async function openForDays(): Promise<ProducerLog> {
+      const producers = await ProducerLog.open({}, { segmentBytes: 600 });
+      await producers.tell(3, 0);
+      await producers.tell(2, 0, { transactional: true });
+      for (let day = 0; day < 6; day++) {
+        for (let count = 0; count < 6; count++) await append(producers.log, [record('plain')]).flushed;
+        producers.clock.advance(DAY_MS);
+        await producers.fixture.store.maintain();
+      }
+      return producers;
+    }
+
+    it.each([
+      ['the snapshot', [SNAPSHOT]],
+      ['the snapshot and the checkpoint', [SNAPSHOT, CHECKPOINT]],
+      ['nothing', []],
+    ])('is open after a crash that leaves it without %s', async (_title, lost) => {
+      const producers = await openForDays();
+      producers.files.crash('nothing', seededRandom(1));
+      for (const path of lost) await producers.files.process().unlink(path);
+      await producers.open();
+      expect(producers.log.firstUnstableOffset).toBe(1);
+      expect(producers.log.producers?.size).toBe(1);
+      expect(await producers.tell(2, 0, { transactional: true })).toBe('again 1');
+      await producers.end(2).flushed;
+      expect(producers.log.firstUnstableOffset).toBe(Number.POSITIVE_INFINITY);
+      await producers.close();
+    });
+
+    it('costs no reading of what is older than all that is open', async () => {
+      const producers = await openForDays();
+      await producers.end(2).flushed;
+      await producers.reopen();
+      for (const [lost, isCheap] of [
+        [[], true],
+        [[SNAPSHOT], true],
+        [[SNAPSHOT, CHECKPOINT], false],
+      ] as const) {
+        await producers.close();
+        for (const path of lost) await producers.files.process().unlink(path);
+        const before = producers.files.bytesRead;
+        await producers.open();
+        const segmentBytes = producers.files.bytesRead - before;
+        expect(segmentBytes < producers.log.byteSize / 2, `without ${lost}`).toBe(isCheap);
+      }
+      await producers.close();
+    });
+  });
 
   it('a control batch that raises the epoch fences', async () => {
     const producers = await ProducerLog.open();
