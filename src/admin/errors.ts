@@ -6,17 +6,26 @@ import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 export const ERROR_STATUS = {
   invalid_request: 400,
   forbidden: 403,
+  internal_topic: 403,
   not_found: 404,
   method_not_allowed: 405,
-  conflict: 409,
   request_timeout: 408,
+  conflict: 409,
+  declared: 409,
+  exists: 409,
+  group_not_empty: 409,
+  group_subscribed: 409,
+  limit_reached: 409,
+  precondition_failed: 412,
   payload_too_large: 413,
   uri_too_long: 414,
   unsupported_media_type: 415,
+  too_many_requests: 429,
   headers_too_large: 431,
   internal: 500,
   storage: 500,
   not_ready: 503,
+  disk_full: 507,
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
@@ -27,6 +36,8 @@ export interface ErrorDetails {
   /** What to do about it. */
   readonly hint?: string;
   readonly cause?: unknown;
+  /** What was done all the same, in the fields of the route's own answer. */
+  readonly partial?: Readonly<Record<string, unknown>>;
 }
 
 /** Thrown by a route, answered as it is. */
@@ -34,6 +45,7 @@ export class AdminError extends Error {
   readonly code: ErrorCode;
   readonly field: string | undefined;
   readonly hint: string | undefined;
+  readonly partial: Readonly<Record<string, unknown>> | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, { cause: details.cause });
@@ -41,6 +53,7 @@ export class AdminError extends Error {
     this.code = code;
     this.field = details.field;
     this.hint = details.hint;
+    this.partial = details.partial;
   }
 
   get status(): number {
@@ -52,8 +65,9 @@ export interface ErrorBody {
   readonly error: { code: ErrorCode; message: string; field?: string; hint?: string };
 }
 
-export function errorBody({ code, message, field, hint }: AdminError): ErrorBody {
+export function errorBody({ code, message, field, hint, partial }: AdminError): ErrorBody {
   return {
+    ...partial,
     error: {
       code,
       message,
@@ -72,6 +86,7 @@ export function knownError(error: unknown): AdminError | undefined {
 
 function fromValidation(error: FastifyError): AdminError {
   const first = error.validation?.[0];
+  const whole = error.validationContext === 'body' ? 'body' : undefined;
   const unknown: unknown = first?.params['keys'];
   if (Array.isArray(unknown)) {
     const hint = 'the parameters of each route are in /api/v1/openapi.json';
@@ -80,7 +95,7 @@ function fromValidation(error: FastifyError): AdminError {
       hint,
     });
   }
-  const field = first?.instancePath.replace(/^\//, '').replaceAll('/', '.');
+  const field = first?.instancePath.replace(/^\//, '').replaceAll('/', '.') || whole;
   const message = first?.message ?? 'the request is not valid';
   return new AdminError('invalid_request', field ? `${field}: ${message}` : message, field ? { field } : {});
 }

@@ -7,6 +7,7 @@ import type { Log } from '../../protocols/port.ts';
 import { type Authorize, anonymous, letEveryoneIn } from './access.ts';
 import { AdminError, errorBody, knownError, parserError } from './errors.ts';
 import { compileWithZod, type HttpServer } from './http-server.ts';
+import { groupOffsetRoutes } from './routes/group-offsets.ts';
 import { groupRoutes } from './routes/groups.ts';
 import { healthRoutes } from './routes/health.ts';
 import { infoRoutes } from './routes/info.ts';
@@ -18,6 +19,7 @@ import type { AdminTarget } from './target.ts';
 
 export interface HttpServerOptions {
   readonly target: AdminTarget;
+import { topicPartitionRoutes } from './routes/topic-partitions.ts';
   readonly version: string;
   readonly listener: string;
   readonly log: Log;
@@ -75,7 +77,9 @@ function addRoutes(server: HttpServer, target: AdminTarget, version: string): vo
 }
 
 function guardEveryRequest(server: HttpServer, listener: string, authorize: Authorize): void {
+  topicPartitionRoutes(server, target);
   // Declared before use so that all requests have one shape; the hook below sets it first thing.
+  groupOffsetRoutes(server, target);
   server.decorateRequest('principal');
   server.addHook('onRequest', async (request, reply) => {
     request.principal = anonymous(listener, request.ip);

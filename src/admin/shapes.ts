@@ -20,5 +20,27 @@ const errorShape = z.strictObject({
   }),
 });
 
+/** A topic in a path: longer names are none, and are told so. */
+export const topicParam = z.string().max(1024);
+
+export const partitionParam = z
+  .string()
+  .regex(/^\d{1,9}$/, 'must be a number')
+  .transform(Number)
+  .meta({ description: 'Number of the partition.' });
+
+export const partitionsQuery = z
+  .string()
+  .max(65_536)
+  .regex(/^\d{1,9}(?:,\d{1,9})*$/, 'must be a number, or numbers with commas')
+  .optional()
+  .meta({ description: 'Only these, with commas.' });
+
+/** What a route may answer that did a part of what was asked. */
+export function partialErrors<Shape extends z.ZodRawShape>(shape: Shape) {
+  const body = z.strictObject({ ...errorShape.shape, ...z.strictObject(shape).partial().shape });
+  return { '4xx': body, '5xx': body };
+}
+
 /** What any route may answer besides its own. */
 export const errorResponses = { '4xx': errorShape, '5xx': errorShape };

@@ -94,8 +94,8 @@ async function questions(): Promise<void> {
     raw.close();
     const message = { topic: 'shipped/b', payload: Buffer.from('b'), userProperties: [] };
     await npmMqttClients[0]?.publish(1883, message, 1);
-    const topics = (await get('/api/v1/topics'))['items'] as { name: string }[];
-    ok(topics.some(({ name }) => name === 'shipped'));
+    const topics = (await get('/api/v1/topics'))['items'] as { topic: string }[];
+    ok(topics.some(({ topic }) => topic === 'shipped'));
     await offsetsAreThere();
   });
 }

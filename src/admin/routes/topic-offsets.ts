@@ -2,14 +2,15 @@
 // ends come from memory; a time costs one index lookup and one read a partition. Readers see offsets below the high
 // watermark, so that is what `latest` and `end` mean (KIP-79; `max-timestamp` is KIP-734).
 import * as z from 'zod';
-import type { Partition, TopicView } from '../../../protocols/port.ts';
+import type { Partition } from '../../../protocols/port.ts';
 import { mapConcurrently } from '../../hub/concurrently.ts';
 import { requireAccess } from '../access.ts';
 import { AdminError } from '../errors.ts';
 import type { HttpServer } from '../http-server.ts';
-import { count, errorResponses, milliseconds } from '../shapes.ts';
+import { count, errorResponses, milliseconds, partitionsQuery, topicParam } from '../shapes.ts';
 import type { AdminTarget } from '../target.ts';
 import { parseTimeQuery, type TimeQuery } from '../time-query.ts';
+import { chosenPartitions, knownTopic } from '../topic-errors.ts';
 
 const QUERIES_DEFAULT = 'earliest,latest';
 const QUERIES_MAX = 16;
@@ -54,7 +55,7 @@ export function topicOffsetRoutes(server: HttpServer, { hub }: AdminTarget): voi
     schema: {
       summary: 'Ends of the log and offsets by time, of each partition.',
       tags: ['topics'],
-      params: z.strictObject({ topic: z.string().max(1024) }),
+      params: z.strictObject({ topic: topicParam }),
       querystring: z.strictObject({
         at: z
           .string()
@@ -63,22 +64,16 @@ export function topicOffsetRoutes(server: HttpServer, { hub }: AdminTarget): voi
           .meta({
             description: `Up to ${QUERIES_MAX}, with commas: earliest, latest, max-timestamp, -1h, 2026-09-01T00:00:00Z, milliseconds since the epoch. Default: ${QUERIES_DEFAULT}.`,
           }),
-        partition: z
-          .string()
-          .max(65_536)
-          .regex(/^\d{1,9}(?:,\d{1,9})*$/, 'must be a number, or numbers with commas')
-          .optional()
-          .meta({ description: 'Only these, with commas.' }),
+        partition: partitionsQuery,
       }),
       response: { 200: offsetsShape, ...errorResponses },
     },
     handler: async (request) => {
       const { params, query, principal } = request;
       requireAccess(hub.access, principal, 'describe', 'topic', params.topic);
-      const topic = hub.topics.get(params.topic);
-      if (!topic) throw new AdminError('not_found', `there is no topic ${params.topic}`, { field: 'topic' });
+      const topic = knownTopic(hub.topics, params.topic);
       const queries = readQueries(query.at ?? QUERIES_DEFAULT, hub.clock.now());
-      const partitions = choosePartitions(topic, query.partition);
+      const partitions = chosenPartitions(topic, query.partition);
       const answers = await mapConcurrently(partitions, LOOKUPS_AT_ONCE, (partition) =>
         answersOf(partition, queries),
       );
@@ -103,19 +98,6 @@ function readQueries(at: string, nowMs: number): TimeQuery[] {
     if ('message' in query)
       throw new AdminError('invalid_request', `at: ${query.message}`, { field: 'at', hint: query.hint });
     return query;
-  });
-}
-
-function choosePartitions(topic: TopicView, wanted: string | undefined): readonly Partition[] {
-  if (wanted === undefined) return topic.partitions;
-  return [...new Set(wanted.split(',').map(Number))].map((number) => {
-    const partition = topic.partitions[number];
-    if (partition) return partition;
-    const message = `topic ${topic.name} has no partition ${number}`;
-    throw new AdminError('not_found', message, {
-      field: 'partition',
-      hint: `it has ${topic.partitions.length}`,
-    });
   });
 }
 

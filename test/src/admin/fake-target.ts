@@ -154,6 +154,8 @@ function fakeHub(fake: FakeHub, log: Log): Hub {
     topics: {
       get: (name: string) => topics().find((topic) => topic.name === name),
       list: topics,
+      declaredAt: () => undefined,
+      describeConfig: () => [],
       partition: (name: string, number: number) =>
         topics().find((topic) => topic.name === name)?.partitions[number],
     },

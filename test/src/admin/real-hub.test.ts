@@ -110,9 +110,9 @@ it('answers for all partitions of a topic at once', async () => {
 it('is ready, and lists what the configuration declared', async () => {
   expect((await fetch(`${url}/health/ready`)).status).toBe(200);
   const { items } = (await (await fetch(`${url}/api/v1/topics`)).json()) as {
-    items: { name: string; partitions: number }[];
+    items: { topic: string; partitions: number }[];
   };
-  expect(items.map(({ name, partitions }) => [name, partitions])).toEqual([
+  expect(items.map(({ topic, partitions }) => [topic, partitions])).toEqual([
     ['many', 100],
     ['times', 1],
   ]);

@@ -70,8 +70,8 @@ describe('topics', () => {
   const topics = () => names.map((name) => fakeTopic(name, [fakePartition(name, 0)], name.startsWith('__')));
   const listed = async ({ get }: FakeAdmin, query: string) => {
     const { body } = await get(`/api/v1/topics?${query}`);
-    const { items, next } = body as { items: { name: string }[]; next: string | null };
-    return { names: items.map(({ name }) => name), next };
+    const { items, next } = body as { items: { topic: string }[]; next: string | null };
+    return { names: items.map(({ topic }) => topic), next };
   };
 
   it('come page by page, each once, though others come and go between', async () => {
@@ -101,7 +101,14 @@ describe('topics', () => {
     const { body } = await get('/api/v1/topics?search=state');
     expect(body).toMatchObject({
       items: [
-        { name: '__state', topicId: 'id-of-__state', internal: true, partitions: 1, bytes: 100, segments: 2 },
+        {
+          topic: '__state',
+          topicId: 'id-of-__state',
+          internal: true,
+          partitions: 1,
+          bytes: 100,
+          segments: 2,
+        },
       ],
     });
   });
