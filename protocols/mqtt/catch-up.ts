@@ -97,6 +97,7 @@ export class CatchUp implements Lag {
     if (this.#closed || this.#replayed.has(source) || offset <= (this.#offsets.get(source) ?? offset))
       return false;
     this.#offsets.set(source, offset);
+    this.#session.passedOver(source);
     return true;
   }
 
@@ -252,6 +253,7 @@ export class CatchUp implements Lag {
     const { topic, partition } = source.partition;
     this.#hub.log.warn('mqtt-client-overtaken', { clientId, topic, partition, fromOffset, toOffset });
     this.#offsets.set(source, Math.max(toOffset, this.#offsets.get(source) ?? 0));
+    this.#session.passedOver(source);
     if (toOffset < source.position) return;
     // Nothing is left to catch up with, and perhaps nothing comes: the other partitions must not wait for it.
     this.#goLive(source);

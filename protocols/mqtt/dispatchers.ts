@@ -4,8 +4,11 @@ import type { DispatcherOptions } from './dispatcher.ts';
 import { Dispatcher } from './dispatcher.ts';
 import type { LogSource } from './log-source.ts';
 import type { Session, SessionSubscription } from './session.ts';
-import { keyOf } from './sessions/received-publishes.ts';
-import type { Place, StoredSubscription } from './sessions/session-records.ts';
+import type { CursorSources } from './sessions/cursor-changes.ts';
+import type { Place } from './sessions/places.ts';
+import { keyOf } from './sessions/places.ts';
+import { PositionSnapshots, placeOf } from './sessions/position-snapshot.ts';
+import type { StoredSubscription } from './sessions/subscription-record.ts';
 
 /** What a session asks for; see packets/subscribe.ts. */
 export interface NewSubscription extends Omit<SessionSubscription, 'starts'> {
@@ -16,11 +19,13 @@ export interface NewSubscription extends Omit<SessionSubscription, 'starts'> {
 export class Dispatchers {
   readonly #options: DispatcherOptions;
   readonly #dispatchers = new Map<Partition, Dispatcher>();
+  readonly #snapshots: PositionSnapshots;
   readonly #stopListening: () => void;
   #running = false;
 
   constructor(options: Omit<DispatcherOptions, 'onSettled'>) {
     this.#options = { ...options, onSettled: () => this.#stopIfIdle() };
+    this.#snapshots = new PositionSnapshots(() => options.hub.random.uuid());
     this.#stopListening = options.hub.topics.onChange(({ kind, topic }) => {
       if (kind === 'deleted') this.#stopTopic(topic);
       else if (this.#running) this.#startNewPartitions(topic);
@@ -91,24 +96,41 @@ export class Dispatchers {
   cursorsOf(session: Session): Place[] {
     const places: Place[] = [];
     for (const dispatcher of this.#dispatchers.values()) {
-      const { topicId, partition } = dispatcher.partition;
       const offset = cursorOf(session, dispatcher);
-      if (offset > 0) places.push({ topicId, partition, offset });
+      if (offset > 0) places.push(placeOf(dispatcher, offset));
     }
     return places;
   }
 
-  /** A session's subscriptions, and where they begin, as far as that is ahead of its cursors. */
-  storedSubscriptions(session: Session): StoredSubscription[] {
-    return [...session.subscriptions.values()].map((subscription) => {
+  /** The same for those who write down what has changed of it; see sessions/cursor-changes.ts. */
+  cursorsFor(session: Session): CursorSources {
+    const snapshots = this.#snapshots;
+    const { clock } = this.#options.hub;
+    return {
+      all: this.#dispatchers,
+      cursorOf: (source) => cursorOf(session, source),
+      sourceOf: (place) => this.sourceOf(place),
+      snapshot: () => snapshots.current(this.#dispatchers, clock.monotonic()),
+      get latestSnapshot() {
+        return snapshots.latest;
+      },
+    };
+  }
+
+  /** Subscriptions of a session, those that there are, and where they begin as far as that is ahead of its cursors. */
+  storedSubscriptions(session: Session, filters: readonly string[]): StoredSubscription[] {
+    const stored: StoredSubscription[] = [];
+    for (const name of filters) {
+      const subscription = session.subscriptions.get(name);
+      if (subscription === undefined) continue;
       const { filter, qos, noLocal, retainAsPublished, identifier } = subscription;
       const starts: Place[] = [];
       for (const [source, offset] of subscription.starts) {
-        const { topicId, partition } = source.partition;
-        if (offset > cursorOf(session, source)) starts.push({ topicId, partition, offset });
+        if (offset > cursorOf(session, source)) starts.push(placeOf(source, offset));
       }
-      return { filter, qos, noLocal, retainAsPublished, identifier, starts };
-    });
+      stored.push({ filter, qos, noLocal, retainAsPublished, identifier, starts });
+    }
+    return stored;
   }
 
   /**
@@ -183,6 +205,7 @@ export class Dispatchers {
     this.#running = false;
     for (const dispatcher of this.#dispatchers.values()) dispatcher.close();
     this.#dispatchers.clear();
+    this.#snapshots.forget();
   }
 
   /** Of what is dispatched now: who catches up reads up to there, and further nothing may come for as long as a transaction lasts. */

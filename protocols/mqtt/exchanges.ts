@@ -1,5 +1,5 @@
 // Packet identifiers on their way to one client, in the order in which they were sent first, and what each waits for.
-import type { Awaited, StoredExchange } from './sessions/session-records.ts';
+import type { Awaited, StoredExchange } from './sessions/delivery-record.ts';
 
 /** What the server waits for, per packet identifier on its way to the client. */
 export const AWAIT = { PUBACK: 1, PUBREC: 2, PUBCOMP: 3 } as const;

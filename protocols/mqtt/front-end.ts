@@ -233,6 +233,7 @@ class ListeningFrontEnd implements MqttFrontEnd {
       mappings,
       reader: catchUpReader,
       records: sessions.groups,
+      queueLimits,
       followBytesMax,
       get groupsMax() {
         return options.sharedGroupsMax;

@@ -35,4 +35,6 @@ export interface Lag {
 export interface Origin {
   readonly source: { readonly topicId: string; readonly partition: number };
   readonly sourceOffset: number;
+  /** Where it is read, of what is delivered in the order of its log. */
+  readonly logSource?: LogSource | undefined;
 }

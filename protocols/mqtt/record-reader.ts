@@ -44,6 +44,10 @@ export class RecordReader implements Origin {
     return (this.#source as LogSource).partition; // it has been matched
   }
 
+  get logSource(): LogSource | undefined {
+    return this.#source;
+  }
+
   get sourceOffset(): number {
     return this.#cursor.offset;
   }

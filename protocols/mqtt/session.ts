@@ -111,6 +111,11 @@ export class Session {
     return this.#access.allows(this.principal, 'read', 'topic', kafkaTopic);
   }
 
+  /** Messages of a partition were passed over, which nothing else tells. */
+  passedOver(source: LogSource): void {
+    this.durable?.moved(source);
+  }
+
   /** Nothing is sent any more. */
   close(): void {
     this.#closed = true;
@@ -157,7 +162,7 @@ export class Session {
       this.#write(message, length, qos, retain, packetId, delivery.identifiers, own);
       return true;
     }
-    if (qos > 0 && origin !== undefined) durable.sent(packetId, placeOf(origin), retain);
+    if (qos > 0 && origin !== undefined) durable.sent(packetId, placeOf(origin), retain, origin.logSource);
     // A packet identifier at QoS 2 is on disk before its message goes out: the client must never meet another under it.
     if (qos < 2 && !durable.isHolding) {
       this.#write(message, length, qos, retain, packetId, delivery.identifiers, own);

@@ -1,6 +1,7 @@
 // Wills (section 3.1.2.5): published when a connection ends and its client has not said goodbye; where a Will Delay Interval
 // says so, when that has passed and nobody has come back, or when the session ends, whatever is first (section 3.1.3.2.2).
 // Which of them it is, sessions/sessions.ts decides; here it is published.
+import type { Principal } from '../port.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Author, DirectTarget } from './direct-publish.ts';
 import { publishDirectly } from './direct-publish.ts';
@@ -16,10 +17,13 @@ export interface WillTarget extends DirectTarget {
   readonly hooks: Hooks;
 }
 
-/** A client that is not connected: what it was allowed was asked when it was. */
-export function absentAuthor(clientId: string): Author {
-  return { clientId, principal: { name: 'ANONYMOUS', listener: '', remoteAddress: '' } };
+/** A client that is not connected is still who it was. */
+export function absentAuthor(clientId: string, { principal = NOBODY }: StoredWill): Author {
+  return { clientId, principal };
 }
+
+/** Records of before wills said whose they are. */
+const NOBODY: Principal = { name: 'ANONYMOUS', listener: '', remoteAddress: '' };
 
 /** A will that was stored with its session. */
 export function willPacketOf({ topic, payload, qos, retain, properties: bytes }: StoredWill): WillPacket {

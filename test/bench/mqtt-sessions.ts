@@ -55,15 +55,20 @@ async function write(sessions: SessionStore, index: number): Promise<void> {
       expirySeconds: 86_400,
       disconnectedAtMs: Date.now(),
       will: undefined,
-      subscriptions: ['commands', 'config', 'firmware'].map((name) => ({
-        filter: `plant/${index}/${name}/#`,
-        qos: 1 as const,
-        noLocal: false,
-        retainAsPublished: false,
-        identifier: 0,
-        starts: [],
-      })),
     },
+    subscriptions: new Map([
+      [
+        0,
+        ['commands', 'config', 'firmware'].map((name) => ({
+          filter: `plant/${index}/${name}/#`,
+          qos: 1 as const,
+          noLocal: false,
+          retainAsPublished: false,
+          identifier: 0,
+          starts: [],
+        })),
+      ],
+    ]),
     delivery: { cursors: places, lastPacketId: 7, exchanges: [] },
     received: { known: [], publishes: [] },
   });
@@ -81,13 +86,13 @@ try {
   const again = await open();
   const before = heldBytes();
   const startedMs = performance.now();
-  const reopened = await SessionStore.open(again.hub);
+  const { index } = await SessionStore.open(again.hub);
   const deadlines = new Deadlines<string>(SYSTEM_CLOCK, () => undefined);
-  for (const clientId of reopened.clientIds()) deadlines.set(clientId, reopened.deadlineMs(clientId));
+  for (const clientId of index.clientIds()) deadlines.set(clientId, index.deadlineMs(clientId));
   const openedMs = performance.now() - startedMs;
-  const bytesPerSession = (heldBytes() - before) / reopened.size;
+  const bytesPerSession = (heldBytes() - before) / index.size;
   console.log(
-    `${reopened.size} sessions: ${bytesPerSession.toFixed(0)} bytes each, opened in ${openedMs.toFixed(0)} ms`,
+    `${index.size} sessions: ${bytesPerSession.toFixed(0)} bytes each, opened in ${openedMs.toFixed(0)} ms`,
   );
   if (globalThis.gc === undefined) console.log('(with garbage: run node with --expose-gc for what is held)');
   deadlines.close();

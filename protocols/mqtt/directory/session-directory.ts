@@ -2,8 +2,8 @@
 import type { SessionDetail, SessionDirectory, SessionView, SubscriptionView, Topics } from '../../port.ts';
 import type { Context } from '../client.ts';
 import type { Session } from '../session.ts';
-import { keyOf } from '../sessions/received-publishes.ts';
-import type { Place } from '../sessions/session-records.ts';
+import type { Place } from '../sessions/places.ts';
+import { keyOf } from '../sessions/places.ts';
 import { dismiss, expiryShown } from './client-directory.ts';
 import { pageOfNames } from './name-page.ts';
 import { liveSubscriptions, storedSubscriptions } from './subscription-directory.ts';

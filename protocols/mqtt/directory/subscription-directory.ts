@@ -9,7 +9,7 @@ import type {
 import type { Context } from '../client.ts';
 import type { Session } from '../session.ts';
 import { matchesFilter } from '../session-subscription.ts';
-import type { StoredSubscription } from '../sessions/session-records.ts';
+import type { StoredSubscription } from '../sessions/subscription-record.ts';
 import { SharedGroup } from '../share/share-group.ts';
 import { isShared, SHARE_PREFIX, sharedFilterOf } from '../topic-filter.ts';
 import { byCodeUnits, Smallest } from './name-page.ts';

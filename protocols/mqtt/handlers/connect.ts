@@ -199,7 +199,7 @@ async function acceptDurably(connect: Connecting): Promise<void> {
   if (earlier === undefined && sessions.isFull) {
     throw new MqttError('sessions', REASON.QUOTA_EXCEEDED, 'There are as many sessions as there may be');
   }
-  const records = await sessions.begin(clientId, { expirySeconds, will: storedWillOf(packet) }, resumed);
+  const records = await sessions.begin(clientId, { expirySeconds, will: storedWillOf(connect) }, resumed);
   if ('refused' in records) throw unavailable(records.message);
   if (client.isAwaitingConnect) welcome(connect, records, resumed !== undefined);
   else await sessions.leave(clientId, records);
@@ -209,7 +209,8 @@ function unavailable(message: string): MqttError {
   return new MqttError('unavailable', REASON.SERVER_UNAVAILABLE, message);
 }
 
-function storedWillOf({ will }: ConnectPacket): StoredWill | undefined {
+function storedWillOf({ client, packet, principal }: Connecting): StoredWill | undefined {
+  const { will } = packet;
   if (will === undefined) return undefined;
   const { topic, payload, qos, retain, bytes } = will;
   return {
@@ -219,6 +220,7 @@ function storedWillOf({ will }: ConnectPacket): StoredWill | undefined {
     retain,
     properties: bytes,
     delaySeconds: Math.max(will.properties.willDelaySeconds, 0),
+    principal: principalOf(client.listener, client.remoteAddress, principal),
   };
 }
 

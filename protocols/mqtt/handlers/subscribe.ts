@@ -36,7 +36,7 @@ export const subscribeHandler: PacketHandler = {
     client.context.dispatchers.subscribe(subscriptions);
     joinGroups(client, packet, codes);
     prepared.delete(client);
-    if (subscriptions.length > 0) session.durable?.changed();
+    if (subscriptions.length > 0) session.durable?.subscribed(subscriptions.map(({ filter }) => filter));
     session.sendDurably(subackOf(session, packet.packetId, codes));
     if (requests.length > 0) {
       client.context.sys.greet(session, requests);

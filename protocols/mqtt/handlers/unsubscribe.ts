@@ -18,7 +18,7 @@ export const unsubscribeHandler: PacketHandler = {
       .unsubscribe(session, filters)
       .map((existed) => (existed ? REASON.SUCCESS : REASON.NO_SUBSCRIPTION_EXISTED));
     for (const filter of filters) if (isShared(filter)) context.shared.leave(session, filter);
-    session.durable?.changed();
+    session.durable?.unsubscribed(filters);
     session.sendDurably(encodeUnsuback(session.version, packet.packetId, codes));
     return undefined;
   },

@@ -2,22 +2,21 @@
 // be on disk, writes it, and holds packets back that may not go out before. All that one turn has changed is one write,
 // and one write is under way at a time; packets keep their order.
 import type { Partition, Refused } from '../../port.ts';
+import type { LogSource } from '../log-source.ts';
+import type { CursorChange, CursorChanges } from './cursor-changes.ts';
+import type { StoredDelivery, StoredExchange } from './delivery-record.ts';
+import type { Place } from './places.ts';
 import type { ReceivedPublishes } from './received-publishes.ts';
-import type {
-  Place,
-  StoredDelivery,
-  StoredExchange,
-  StoredReceived,
-  StoredSession,
-  StoredWill,
-} from './session-records.ts';
+import type { StoredReceived, StoredWill } from './session-records.ts';
 import type { SessionChanges } from './session-store.ts';
+import type { SubscriptionChunks } from './subscription-chunks.ts';
+import type { StoredSubscription } from './subscription-record.ts';
 
 /** What a durable session is told about the live one; all of it as it is now. */
 export interface LiveState {
-  /** Next offset per partition; undefined without subscriptions. */
-  cursors(): readonly Place[] | undefined;
-  subscriptions(): StoredSession['subscriptions'];
+  isSubscribed(): boolean;
+  /** As far as there are such. */
+  subscriptions(filters: readonly string[]): StoredSubscription[];
   /** Packet identifiers on their way, in the order of first sending, and what they wait for. */
   awaited(): Iterable<readonly [packetId: number, awaited: StoredExchange['awaited']]>;
   lastPacketId(): number;
@@ -31,6 +30,10 @@ export interface DurableSessionOptions {
   readonly expirySeconds: number;
   readonly will: StoredWill | undefined;
   readonly received: ReceivedPublishes;
+  readonly cursors: CursorChanges;
+  readonly subscriptions: SubscriptionChunks;
+  /** Milliseconds from an arbitrary start. */
+  now(): number;
   /** Of an earlier connection. */
   readonly exchanges: readonly StoredExchange[];
   readonly live: LiveState;
@@ -57,11 +60,13 @@ export class DurableSession {
   readonly #places = new Map<number, SentPlace>();
   #held: Buffer[] = [];
   #heldBytes = 0;
-  #sessionChanged = false;
+  /** All cursors are to be written, see cursor-changes.ts. */
+  #isComplete = false;
   #deliveryChanged = false;
   #receivedChanged = false;
   #scheduled = false;
   #writing = false;
+  #isWritingBase = false;
   #closed = false;
 
   constructor(options: DurableSessionOptions) {
@@ -96,8 +101,9 @@ export class DurableSession {
   }
 
   /** A message has got a packet identifier. */
-  sent(packetId: number, place: Place, retain: boolean): void {
+  sent(packetId: number, place: Place, retain: boolean, source: LogSource | undefined): void {
     this.#places.set(packetId, { ...place, retain });
+    if (source !== undefined) this.#options.cursors.moved(source);
     this.#touch();
   }
 
@@ -111,15 +117,33 @@ export class DurableSession {
     this.#touch();
   }
 
-  /** A message was sent that needs no answer, or none was for the client: its cursors have moved. */
-  moved(): void {
-    if (!this.#deliveryChanged) this.#touch();
+  /** Messages of the partition were passed over: they are not to be looked at again. */
+  moved(source: LogSource): void {
+    this.#options.cursors.moved(source);
+    this.#touch();
   }
 
-  /** The session record, and with it where its subscriptions begin. */
-  changed(): void {
-    this.#sessionChanged = true;
+  /** These are there from now on, or have other options: with them, where all partitions are. */
+  subscribed(filters: readonly string[]): void {
+    for (const filter of filters) this.#options.subscriptions.set(filter);
+    this.#isComplete = true;
     this.#deliveryChanged = true;
+  }
+
+  unsubscribed(filters: readonly string[]): void {
+    for (const filter of filters) this.#options.subscriptions.delete(filter);
+    this.#isComplete = true;
+    this.#deliveryChanged = true;
+  }
+
+  /** Writes all cursors when that was not done for so long, and they have moved. @returns whether it does. */
+  refresh(ageMs: number): boolean {
+    const { live, cursors, now } = this.#options;
+    if (this.#writing || !live.isSubscribed() || !cursors.isOlderThan(now(), ageMs)) return false;
+    this.#isComplete = true;
+    this.#deliveryChanged = true;
+    void this.flush(); // never rejects
+    return true;
   }
 
   receiving(packetId: number, partition: Partition, offset: number): void {
@@ -141,9 +165,11 @@ export class DurableSession {
     this.#writing = false;
     if (this.#closed) return;
     if (refused !== undefined) {
+      this.#options.cursors.forgetBase();
       this.#options.onUnstorable(refused);
       return;
     }
+    this.#isWritingBase = false;
     this.#release(heldCount);
     this.#options.onWritten();
     if (this.isHolding) this.#schedule();
@@ -167,10 +193,18 @@ export class DurableSession {
    * @returns what has to be written when the connection ends; nothing is written or sent from here any more. What was
    * received is not among it: some of it may be on its way to the log.
    */
-  close(disconnectedAtMs: number): { readonly session: StoredSession; readonly delivery: StoredDelivery } {
+  close(disconnectedAtMs: number): SessionChanges {
     this.#closed = true;
     this.#held = [];
-    return { session: this.#session(disconnectedAtMs), delivery: this.#delivery() };
+    // What is being written may fail, and this may not.
+    if (this.#isWritingBase) this.#options.cursors.forgetBase();
+    const { sessionNumber, expirySeconds, will } = this;
+    this.#isComplete = true;
+    return {
+      session: { sessionNumber, expirySeconds, disconnectedAtMs, will },
+      ...this.#takeSubscriptions(),
+      ...this.#takeDelivery(),
+    };
   }
 
   #touch(): void {
@@ -188,36 +222,43 @@ export class DurableSession {
   }
 
   #takeChanges(): SessionChanges {
-    const changes = {
-      ...(this.#sessionChanged ? { session: this.#session(-1) } : {}),
-      ...(this.#deliveryChanged ? { delivery: this.#delivery() } : {}),
+    const changes: SessionChanges = {
+      ...this.#takeSubscriptions(),
+      ...(this.#deliveryChanged ? this.#takeDelivery() : {}),
       ...(this.#receivedChanged ? { received: this.receivedNow() } : {}),
     };
-    this.#sessionChanged = false;
-    this.#deliveryChanged = false;
     this.#receivedChanged = false;
+    this.#isWritingBase = changes.base !== undefined;
     return changes;
   }
 
-  #session(disconnectedAtMs: number): StoredSession {
-    const { sessionNumber, expirySeconds, will } = this;
+  #takeSubscriptions(): Pick<SessionChanges, 'subscriptions'> {
+    const { subscriptions, live } = this.#options;
+    if (!subscriptions.hasChanged) return {};
+    const changed = [...subscriptions.takeChanged()];
     return {
-      sessionNumber,
-      expirySeconds,
-      disconnectedAtMs,
-      will,
-      subscriptions: this.#options.live.subscriptions(),
+      subscriptions: new Map(changed.map(([number, filters]) => [number, live.subscriptions(filters)])),
     };
   }
 
-  #delivery(): StoredDelivery {
+  #takeDelivery(): Pick<SessionChanges, 'base' | 'delivery'> {
     const { live } = this.#options;
+    const { base, cursors } = this.#takeCursors();
+    this.#deliveryChanged = false;
     const exchanges: StoredExchange[] = [];
     for (const [packetId, awaited] of live.awaited()) {
       const place = this.#places.get(packetId);
       if (place !== undefined) exchanges.push({ ...place, packetId, awaited });
     }
-    return { cursors: live.cursors(), lastPacketId: live.lastPacketId(), exchanges };
+    const delivery: StoredDelivery = { cursors, lastPacketId: live.lastPacketId(), exchanges };
+    return base === undefined ? { delivery } : { base, delivery };
+  }
+
+  #takeCursors(): CursorChange {
+    const { live, cursors, now } = this.#options;
+    const isComplete = this.#isComplete;
+    this.#isComplete = false;
+    return live.isSubscribed() ? cursors.take(isComplete, now()) : cursors.takeNone();
   }
 
   #release(count: number): void {

@@ -1,7 +1,9 @@
 // QoS 2 publishes of one client that it has not released, by packet identifier, and where they lie in the log: the way to
 // know them again after a crash.
 import type { Partition } from '../../port.ts';
-import type { Place, ReceivedPublish, StoredReceived } from './session-records.ts';
+import type { Place } from './places.ts';
+import { keyOf } from './places.ts';
+import type { ReceivedPublish, StoredReceived } from './session-records.ts';
 
 type Publish = Place & { isStored: boolean };
 
@@ -70,14 +72,4 @@ export class ReceivedPublishes {
     for (const [key, place] of known) if (place.offset <= searchedFrom(place)) known.delete(key);
     return { known: [...known.values()], publishes };
   }
-}
-
-export function keyOf({
-  topicId,
-  partition,
-}: {
-  readonly topicId: string;
-  readonly partition: number;
-}): string {
-  return `${partition}/${topicId}`;
 }

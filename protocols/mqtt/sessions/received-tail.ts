@@ -7,8 +7,9 @@ import { MqttError } from '../errors.ts';
 import { nameIs } from '../message-view.ts';
 import { REASON } from '../reason-codes.ts';
 import { ATTRIBUTE, PACKET_ID_BYTES, readPacketId } from '../record-mapping.ts';
-import { keyOf } from './received-publishes.ts';
-import type { Place, ReceivedPublish } from './session-records.ts';
+import type { Place } from './places.ts';
+import { keyOf } from './places.ts';
+import type { ReceivedPublish } from './session-records.ts';
 import type { SessionStore } from './session-store.ts';
 
 const CHECKPOINT_INTERVAL_MS = 10_000;
@@ -206,7 +207,7 @@ export class ReceivedTail {
       while (cursor.nextRecord()) {
         if (cursor.offset < fromOffset) continue;
         const publish = readPublish(cursor);
-        if (publish === undefined || !this.#store.has(publish.clientId)) continue;
+        if (publish === undefined || !this.#store.index.has(publish.clientId)) continue;
         const { clientId, sessionNumber, packetId } = publish;
         const place = { topicId, partition, offset: cursor.offset };
         const ofClient = found.get(clientId) ?? [];

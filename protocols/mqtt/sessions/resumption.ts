@@ -7,7 +7,8 @@ import { deliveryOf } from '../deliveries.ts';
 import type { LogSource } from '../log-source.ts';
 import type { RecordReader } from '../record-reader.ts';
 import type { Session } from '../session.ts';
-import type { Place, StoredExchange } from './session-records.ts';
+import type { StoredExchange } from './delivery-record.ts';
+import type { Place } from './places.ts';
 
 export interface ResumptionOptions {
   readonly hub: Hub;

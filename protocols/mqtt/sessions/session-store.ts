@@ -1,84 +1,71 @@
-// The sessions that outlive their connections, as the state table has them. In memory there is, for each, where its records
-// are and when it expires, and nothing else: what a record says is read back from the log when it is wanted.
+// The sessions that outlive their connections, as the state table has them: what is written of one, and read back. Where a
+// session's records are, the index knows.
 import type { Hub, Log, Refused, StateRecord, StateTable } from '../../port.ts';
-import type {
-  Place,
-  RecordKind,
-  SessionHead,
-  StoredDelivery,
-  StoredReceived,
-  StoredSession,
-} from './session-records.ts';
+import type { GroupChanges, GroupValues } from '../share/share-record.ts';
+import type { StoredCursors, StoredDelivery } from './delivery-record.ts';
+import { decodeCursors, decodeDelivery, encodeDelivery } from './delivery-record.ts';
+import type { Place } from './places.ts';
+import { decodePlaces, encodePlaces, mergePlaces } from './places.ts';
+import type { PositionSnapshot } from './position-snapshot.ts';
+import { chunksOf, SessionIndex } from './session-index.ts';
+import type { RecordKind, StoredReceived, StoredSession } from './session-records.ts';
 import {
-  countExchanges,
-  countSubscriptions,
-  decodeDelivery,
-  decodePlaces,
   decodeReceived,
   decodeSession,
-  decodeSessionHead,
-  encodeDelivery,
-  encodePlaces,
   encodeReceived,
   encodeSession,
   idOfKey,
-  NEVER_EXPIRES,
   RECORD_KIND,
   recordKey,
   SESSIONS_TOPIC,
 } from './session-records.ts';
-
-/** Offsets of a session's records in its partition of the table; −1 = there is none. */
-interface IndexEntry {
-  sessionAt: number;
-  deliveryAt: number;
-  receivedAt: number;
-  expirySeconds: number;
-  /** −1: connected, or it was when the hub ended without a word. */
-  disconnectedAtMs: number;
-  /** Of the will that is still to be published; −1 = there is none. */
-  willDelaySeconds: number;
-  subscriptionCount: number;
-  exchangeCount: number;
-}
+import { SubscriptionChunks } from './subscription-chunks.ts';
+import type { StoredSubscription } from './subscription-record.ts';
+import {
+  decodeSubscriptions,
+  encodeSubscriptions,
+  subscriptionsKey,
+} from './subscription-record.ts';
 
 /** What changes of a client's records; `null` removes one, absent leaves it. */
 export interface SessionChanges {
   readonly session?: StoredSession | null;
+  /** By the number of their record; none = that is removed. */
+  readonly subscriptions?: ReadonlyMap<number, readonly StoredSubscription[]>;
+  readonly base?: PositionSnapshot | null;
   readonly delivery?: StoredDelivery | null;
   readonly received?: StoredReceived | null;
 }
 
 export interface StoredRecords {
   readonly session: StoredSession;
+  readonly subscriptions: readonly StoredSubscription[];
+  /** Of each subscription, by its filter. */
+  readonly chunkOf: ReadonlyMap<string, number>;
+  /** All cursors, wherever they are written. */
   readonly delivery: StoredDelivery;
+  /** Undefined when there is no such record. */
+  readonly base: StoredCursors | undefined;
+  /** Cursors that are not as in that. */
+  readonly named: readonly Place[];
   readonly received: StoredReceived;
-}
-
-/** What a list of sessions shows of one. */
-export interface SessionNumbers {
-  readonly expirySeconds: number;
-  readonly subscriptionCount: number;
-  /** Messages on their way to the client. */
-  readonly exchangeCount: number;
 }
 
 const NO_DELIVERY: StoredDelivery = { cursors: undefined, lastPacketId: 0, exchanges: [] };
 const NO_RECEIVED: StoredReceived = { known: [], publishes: [] };
 
 export class SessionStore {
+  readonly index: SessionIndex;
   readonly #log: Log;
-  readonly #startedAtMs: number;
-  readonly #entries = new Map<string, IndexEntry>();
   /** By topic id. */
   readonly #tails = new Map<string, readonly Place[]>();
-  /** Of shared subscriptions, by their filter. */
-  readonly #groups = new Map<string, Buffer>();
+  /** Of shared subscriptions, by their filter, until somebody has taken them. */
+  #groups: Map<string, GroupValues> | undefined = new Map();
   #table: StateTable | undefined;
 
   private constructor(log: Log, startedAtMs: number) {
     this.#log = log;
-    this.#startedAtMs = startedAtMs;
+    this.index = new SessionIndex(startedAtMs);
   }
 
   /** Resolves when what there is has been replayed. */
@@ -88,65 +75,13 @@ export class SessionStore {
       topic: SESSIONS_TOPIC,
       apply: (_partition, key, value, offset) => store.#apply(key, value, offset),
     });
-    for (const [clientId, { sessionAt }] of store.#entries) {
-      // The session itself was removed, or its partition could not be loaded.
-      if (sessionAt < 0) store.#entries.delete(clientId);
-    }
+    store.index.forgetRemains();
     return store;
-  }
-
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  clientIds(): IterableIterator<string> {
-    return this.#entries.keys();
-  }
-
-  has(clientId: string): boolean {
-    return (this.#entries.get(clientId)?.sessionAt ?? -1) >= 0;
   }
 
   /** Whether what a client identifier has can be read and written now. */
   isServing(clientId: string): boolean {
     return this.#tableNow.stateOf(this.#tableNow.partitionOf(clientId)) === 'serving';
-  }
-
-  /**
-   * When a session whose client is not connected ends, in milliseconds since the epoch. One that was connected when the
-   * hub was killed counts from the start.
-   */
-  deadlineMs(clientId: string): number {
-    const entry = this.#entries.get(clientId);
-    if (entry === undefined || entry.expirySeconds >= NEVER_EXPIRES) return Number.POSITIVE_INFINITY;
-    const fromMs = entry.disconnectedAtMs < 0 ? this.#startedAtMs : entry.disconnectedAtMs;
-    return fromMs + entry.expirySeconds * 1000;
-  }
-
-  /** When its will is to be published, unless its client comes back or the session ends before. */
-  willDeadlineMs(clientId: string): number {
-    const entry = this.#entries.get(clientId);
-    if (entry === undefined || entry.willDelaySeconds < 0) return Number.POSITIVE_INFINITY;
-    const fromMs = entry.disconnectedAtMs < 0 ? this.#startedAtMs : entry.disconnectedAtMs;
-    return fromMs + entry.willDelaySeconds * 1000;
-  }
-
-  /** What its records say in numbers, from memory; undefined = there is no session. */
-  numbersOf(clientId: string): SessionNumbers | undefined {
-    const entry = this.#entries.get(clientId);
-    return entry === undefined || entry.sessionAt < 0 ? undefined : entry;
-  }
-
-  /** It is published, whatever its record says. */
-  forgetWill(clientId: string): void {
-    const entry = this.#entries.get(clientId);
-    if (entry !== undefined) entry.willDelaySeconds = -1;
-  }
-
-  /** The connection ended and nothing could be written: the time counts all the same. */
-  noteDisconnected(clientId: string, atMs: number): void {
-    const entry = this.#entries.get(clientId);
-    if (entry !== undefined) entry.disconnectedAtMs = atMs;
   }
 
   /** All in one batch: resolves when it is on disk, or with why it never will be. Never rejects. */
@@ -161,31 +96,80 @@ export class SessionStore {
       records.push({ key: recordKey(kind, clientId), value: value === null ? null : encode(value) });
     };
     add(RECORD_KIND.SESSION, changes.session, encodeSession);
+    for (const [number, subscriptions] of changes.subscriptions ?? []) {
+      const value = subscriptions.length === 0 ? null : encodeSubscriptions(subscriptions);
+      records.push({ key: subscriptionsKey(RECORD_KIND.SUBSCRIPTIONS, number, clientId), value });
+    }
+    add(RECORD_KIND.CURSORS, changes.base, (base) => base.encode());
     add(RECORD_KIND.DELIVERY, changes.delivery, encodeDelivery);
     add(RECORD_KIND.RECEIVED, changes.received, encodeReceived);
     return this.#tableNow.write(this.#tableNow.partitionOf(clientId), records);
   }
 
   remove(clientId: string): Promise<undefined | Refused> {
-    return this.write(clientId, { session: null, delivery: null, received: null });
+    const chunks = chunksOf(this.index.get(clientId)?.chunks ?? []);
+    const subscriptions = new Map(chunks.map(({ number }) => [number, []]));
+    const nothing = { base: null, delivery: null, received: null };
+    return this.write(clientId, { session: null, subscriptions, ...nothing });
   }
 
   /** Undefined when there is no session. Rejects when the log cannot be read, or a record is not understood. */
   async read(clientId: string): Promise<StoredRecords | undefined> {
-    const entry = this.#entries.get(clientId);
+    const entry = this.index.get(clientId);
     if (entry === undefined) return undefined;
     const partition = this.#tableNow.partitionOf(clientId);
-    const [session, delivery, received] = await Promise.all([
-      this.#value(partition, entry.sessionAt),
-      this.#value(partition, entry.deliveryAt),
-      this.#value(partition, entry.receivedAt),
+    const [values, chunks] = await Promise.all([
+      Promise.all(
+        [entry.sessionAt, entry.cursorsAt, entry.deliveryAt, entry.receivedAt].map((offset) =>
+          this.#value(partition, offset),
+        ),
+      ),
+      this.#readChunks(partition, entry.chunks),
     ]);
-    if (session === undefined) return undefined;
+    const [sessionValue, cursorsValue, deliveryValue, receivedValue] = values;
+    if (sessionValue === undefined) return undefined;
+    const { session, subscriptions } = decodeSession(sessionValue);
+    const base = cursorsValue === undefined ? undefined : decodeCursors(cursorsValue);
+    const delivery = deliveryValue === undefined ? NO_DELIVERY : decodeDelivery(deliveryValue);
+    const named = delivery.cursors ?? [];
+    const cursors = delivery.cursors && mergePlaces(base?.places ?? [], delivery.cursors);
     return {
-      session: decodeSession(session),
-      delivery: delivery === undefined ? NO_DELIVERY : decodeDelivery(delivery),
-      received: received === undefined ? NO_RECEIVED : decodeReceived(received),
+      session,
+      subscriptions: subscriptions ?? chunks.flatMap(([, own]) => own),
+      chunkOf: new Map(chunks.flatMap(([number, own]) => own.map(({ filter }) => [filter, number] as const))),
+      delivery: { ...delivery, cursors },
+      base,
+      named,
+      received: receivedValue === undefined ? NO_RECEIVED : decodeReceived(receivedValue),
     };
+  }
+
+  /** To be called before any of it is written: records of an earlier version become what they are now. Rejects as {@link read}. */
+  async readForChange(clientId: string): Promise<StoredRecords | undefined> {
+    const records = await this.read(clientId);
+    if (records === undefined || records.chunkOf.size === records.subscriptions.length) return records;
+    const { session, subscriptions } = records;
+    const chunks = new SubscriptionChunks(new Map());
+    for (const { filter } of subscriptions) chunks.set(filter);
+    const byFilter = new Map(subscriptions.map((subscription) => [subscription.filter, subscription]));
+    const changed = [...chunks.takeChanged()].map(
+      ([number, filters]) => [number, filters.flatMap((filter) => byFilter.get(filter) ?? [])] as const,
+    );
+    const refused = await this.write(clientId, { session, subscriptions: new Map(changed) });
+    if (refused !== undefined) throw new Error(`${clientId} cannot be written anew: ${refused.message}`);
+    return this.read(clientId);
+  }
+
+  #readChunks(
+    partition: number,
+    chunks: readonly number[],
+  ): Promise<(readonly [number, readonly StoredSubscription[]])[]> {
+    return Promise.all(
+      chunksOf(chunks).map(async ({ number, offset }) => {
+        const value = await this.#value(partition, offset);
+        return [number, value === undefined ? [] : decodeSubscriptions(value)] as const;
+      }),
+    );
   }
 
   // -------------------------------------------------------------------------------------- tails, see received-tail.ts
@@ -207,13 +191,31 @@ export class SessionStore {
 
   // ------------------------------------------------------------------------------ groups, see share/share-record.ts
 
-  groups(): Iterable<readonly [string, Buffer]> {
-    return this.#groups;
+  /** As they were at the start: whoever takes them knows what becomes of them. */
+  takeGroups(): Iterable<readonly [string, GroupValues]> {
+    const groups = this.#groups ?? new Map<string, GroupValues>();
+    this.#groups = undefined;
+    return groups;
   }
 
-  writeGroup(filter: string, value: Buffer | null): Promise<undefined | Refused> {
-    const record = { key: recordKey(RECORD_KIND.SHARED, filter), value };
-    return this.#tableNow.write(this.#tableNow.partitionOf(filter), [record]);
+  writeGroup(filter: string, { group, cursors }: GroupChanges): Promise<undefined | Refused> {
+    const records: StateRecord[] = [];
+    if (cursors !== undefined) {
+      records.push({ key: recordKey(RECORD_KIND.SHARED_CURSORS, filter), value: cursors });
+    }
+    records.push({ key: recordKey(RECORD_KIND.SHARED, filter), value: group });
+    return this.#tableNow.write(this.#tableNow.partitionOf(filter), records);
+  }
+
+  #applyGroup(filter: string, changed: Partial<GroupValues>): void {
+    const { group, cursors } = {
+      group: undefined,
+      cursors: undefined,
+      ...this.#groups?.get(filter),
+      ...changed,
+    };
+    if (group === undefined && cursors === undefined) this.#groups?.delete(filter);
+    else this.#groups?.set(filter, { group, cursors });
   }
 
   // ---------------------------------------------------------------------------------------------------- private
@@ -233,20 +235,25 @@ export class SessionStore {
     const id = idOfKey(key);
     switch (key[0]) {
       case RECORD_KIND.SESSION:
-        if (value === null) this.#entries.delete(id);
-        else this.#applySession(id, value, offset);
+        this.index.applySession(id, value, offset);
+        return;
+      case RECORD_KIND.SUBSCRIPTIONS:
+        this.index.applySubscriptions(key, value, offset);
+        return;
+      case RECORD_KIND.CURSORS:
+        this.index.applyCursors(id, value, offset);
         return;
       case RECORD_KIND.DELIVERY:
-        if (value !== null) this.#applyDelivery(id, value, offset);
-        else this.#noRecord(id, 'deliveryAt');
+        this.index.applyDelivery(id, value, offset);
         return;
       case RECORD_KIND.RECEIVED:
-        if (value !== null) this.#entryOf(id).receivedAt = offset;
-        else this.#noRecord(id, 'receivedAt');
+        this.index.applyReceived(id, value, offset);
         return;
       case RECORD_KIND.SHARED:
-        if (value === null) this.#groups.delete(id);
-        else this.#groups.set(id, value);
+        this.#applyGroup(id, { group: value ?? undefined });
+        return;
+      case RECORD_KIND.SHARED_CURSORS:
+        this.#applyGroup(id, { cursors: value ?? undefined });
         return;
       case RECORD_KIND.TAIL:
         if (value === null) this.#tails.delete(id);
@@ -255,46 +262,5 @@ export class SessionStore {
       default:
         this.#log.debug('mqtt-session-record-unknown', { kind: key[0] });
     }
-  }
-
-  #applySession(clientId: string, value: Buffer, offset: number): void {
-    const head: SessionHead = decodeSessionHead(value);
-    const entry = this.#entryOf(clientId);
-    entry.sessionAt = offset;
-    entry.expirySeconds = head.expirySeconds;
-    entry.disconnectedAtMs = head.disconnectedAtMs;
-    entry.subscriptionCount = countSubscriptions(value);
-    entry.willDelaySeconds = head.hasWill ? (decodeSession(value).will?.delaySeconds ?? -1) : -1;
-  }
-
-  #applyDelivery(clientId: string, value: Buffer, offset: number): void {
-    const entry = this.#entryOf(clientId);
-    entry.deliveryAt = offset;
-    entry.exchangeCount = countExchanges(value);
-  }
-
-  #noRecord(clientId: string, which: 'deliveryAt' | 'receivedAt'): void {
-    const entry = this.#entries.get(clientId);
-    if (entry === undefined) return;
-    entry[which] = -1;
-    if (which === 'deliveryAt') entry.exchangeCount = 0;
-  }
-
-  /** Compaction may leave another record of a session in front of the session's own. */
-  #entryOf(clientId: string): IndexEntry {
-    const existing = this.#entries.get(clientId);
-    if (existing !== undefined) return existing;
-    const entry: IndexEntry = {
-      sessionAt: -1,
-      deliveryAt: -1,
-      receivedAt: -1,
-      expirySeconds: 0,
-      disconnectedAtMs: -1,
-      willDelaySeconds: -1,
-      subscriptionCount: 0,
-      exchangeCount: 0,
-    };
-    this.#entries.set(clientId, entry);
-    return entry;
   }
 }

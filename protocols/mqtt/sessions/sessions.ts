@@ -1,23 +1,27 @@
 // Sessions from one connection to the next: which client has one, what it is made of again, how it ends. What is done for
 // one client identifier is done one after another, so that a takeover finds what the connection before has left.
-import type { Clock, Hub, Log, Refused, Timer } from '../../port.ts';
+import type { Clock, Hub, Log, Refused } from '../../port.ts';
 import type { Dispatchers } from '../dispatchers.ts';
 import type { PublishFlow } from '../publish-flow.ts';
 import type { Session } from '../session.ts';
 import type { GroupRecords } from '../share/share-groups.ts';
+import { ConnectedSessions } from './connected-sessions.ts';
+import { CursorChanges } from './cursor-changes.ts';
 import { Deadlines } from './deadlines.ts';
 import { DurableSession } from './durable-session.ts';
+import type { Place } from './places.ts';
 import type { QueueLimits } from './queue-limits.ts';
 import { ReceivedPublishes } from './received-publishes.ts';
 import { ReceivedTail } from './received-tail.ts';
 import type { ResumptionOptions } from './resumption.ts';
 import { resendExchanges } from './resumption.ts';
-import type { Place, StoredSession, StoredSubscription, StoredWill } from './session-records.ts';
-import type { SessionNumbers, StoredRecords } from './session-store.ts';
+import type { SessionNumbers } from './session-index.ts';
+import type { StoredSession, StoredWill } from './session-records.ts';
+import type { StoredRecords } from './session-store.ts';
 import { SessionStore } from './session-store.ts';
+import { SubscriptionChunks } from './subscription-chunks.ts';
+import type { StoredSubscription } from './subscription-record.ts';
 
-/** Cursors and acknowledgements of QoS 1 are written this often: after a crash their messages come again. */
-const TOUCHED_INTERVAL_MS = 1000;
 const SESSION_NUMBERS = 2 ** 47;
 
 export interface SessionsOptions {
@@ -59,9 +63,7 @@ export class Sessions {
   readonly #work = new Map<string, Promise<void>>();
   /** What the last connection of a client has left, on its way to the disk. */
   readonly #detaching = new Map<string, Promise<void>>();
-  readonly #connected = new Set<DurableSession>();
-  readonly #touched = new Set<DurableSession>();
-  #touchedTimer: Timer | undefined;
+  readonly #connected: ConnectedSessions;
   /** What some client has published is in no record of its session: only the search after a restart finds it. */
   #isIncomplete = false;
   readonly #stopListening: () => void;
@@ -73,6 +75,7 @@ export class Sessions {
     this.#log = hub.log;
     this.#store = store;
     this.#options = options;
+    this.#connected = new ConnectedSessions(hub.clock);
     this.#deadlines = new Deadlines(hub.clock, (clientId) => this.#expire(clientId));
     this.tail = new ReceivedTail({ hub, store, checkpoint: () => this.#checkpointReceived() });
     this.#stopListening = hub.topics.onChange(({ kind, topic }) => {
@@ -85,24 +88,24 @@ export class Sessions {
     const store = await SessionStore.open(options.hub);
     const sessions = new Sessions(store, options);
     await sessions.tail.recover();
-    for (const clientId of store.clientIds()) sessions.#setDeadline(clientId);
+    for (const clientId of store.index.clientIds()) sessions.#setDeadline(clientId);
     return sessions;
   }
 
   /** Sessions that outlive their connections, whether connected or not. */
   get count(): number {
-    return this.#store.size;
+    return this.#store.index.size;
   }
 
   /** Whether another can be made. */
   get isFull(): boolean {
     const { sessionsMax } = this.#options;
-    return sessionsMax > 0 && this.#store.size >= sessionsMax;
+    return sessionsMax > 0 && this.#store.index.size >= sessionsMax;
   }
 
   /** Whether nothing is known of a client identifier: then nothing has to be waited for. */
   isUnknown(clientId: string): boolean {
-    return !this.#store.has(clientId) && !this.#work.has(clientId) && !this.#detaching.has(clientId);
+    return !this.#store.index.has(clientId) && !this.#work.has(clientId) && !this.#detaching.has(clientId);
   }
 
   isServing(clientId: string): boolean {
@@ -112,23 +115,23 @@ export class Sessions {
   // ------------------------------------------------------------------------------------ for those who look at it
 
   clientIds(): Iterable<string> {
-    return this.#store.clientIds();
+    return this.#store.index.clientIds();
   }
 
   numbersOf(clientId: string): SessionNumbers | undefined {
-    return this.#store.numbersOf(clientId);
+    return this.#store.index.numbersOf(clientId);
   }
 
   /** When the session of a client that is not connected ends; infinite = never. */
   deadlineMs(clientId: string): number {
-    return this.#store.deadlineMs(clientId);
+    return this.#store.index.deadlineMs(clientId);
   }
 
   /** What is on disk of a client that is away. Rejects when the log cannot be read. */
   async peek(clientId: string): Promise<SessionContents | undefined> {
     const stored = await this.#store.read(clientId);
     if (stored === undefined) return undefined;
-    return { subscriptions: stored.session.subscriptions, cursors: stored.delivery.cursors ?? [] };
+    return { subscriptions: stored.subscriptions, cursors: stored.delivery.cursors ?? [] };
   }
 
   /** Resolves when what is under way for the client identifier is done. */
@@ -141,7 +144,7 @@ export class Sessions {
   async terminate(clientId: string, disconnect: () => void): Promise<boolean | Refused> {
     let ended: boolean | Refused = false;
     await this.exclusively(clientId, async () => {
-      if (!this.#store.has(clientId)) return;
+      if (!this.#store.index.has(clientId)) return;
       disconnect();
       await this.detached(clientId);
       ended = (await this.end(clientId)) ?? true;
@@ -176,17 +179,18 @@ export class Sessions {
 
   /** Within {@link exclusively}: the session as it was left; undefined when there is none, or none any more. */
   async load(clientId: string): Promise<StoredRecords | undefined> {
-    if (!this.#store.has(clientId)) return undefined;
-    if (this.#store.deadlineMs(clientId) <= this.#clock.now()) {
+    if (!this.#store.index.has(clientId)) return undefined;
+    if (this.#store.index.deadlineMs(clientId) <= this.#clock.now()) {
       await this.end(clientId);
       return undefined;
     }
-    return this.#store.read(clientId);
+    return this.#store.readForChange(clientId);
   }
 
   /** Within {@link exclusively}: the session is over, and with it a will has to wait no longer [MQTT-3.1.3-9]. */
   async end(clientId: string): Promise<Refused | undefined> {
-    if (this.#store.willDeadlineMs(clientId) < Number.POSITIVE_INFINITY) await this.#publishWill(clientId);
+    if (this.#store.index.willDeadlineMs(clientId) < Number.POSITIVE_INFINITY)
+      await this.#publishWill(clientId);
     return this.#remove(clientId);
   }
 
@@ -199,15 +203,15 @@ export class Sessions {
   /** Records of shared subscriptions. */
   get groups(): GroupRecords {
     return {
-      all: () => this.#store.groups(),
-      write: (filter, value) => this.#store.writeGroup(filter, value),
+      take: () => this.#store.takeGroups(),
+      write: (filter, changes) => this.#store.writeGroup(filter, changes),
     };
   }
 
   /** @returns the session that has it; undefined when there is none, or it cannot be read. */
   async #publishWill(clientId: string): Promise<StoredSession | undefined> {
     try {
-      const session = (await this.#store.read(clientId))?.session;
+      const session = (await this.#store.readForChange(clientId))?.session;
       // In the log before it is out of the record: after a crash it comes twice rather than never.
       if (session?.will !== undefined) await this.#options.publishWill(clientId, session.will);
       return session;
@@ -223,7 +227,7 @@ export class Sessions {
     if (session === undefined) return;
     const refused = await this.#store.write(clientId, { session: { ...session, will: undefined } });
     if (refused !== undefined) this.#log.error('mqtt-session-not-stored', { clientId, ...refused });
-    this.#store.forgetWill(clientId);
+    this.#store.index.forgetWill(clientId);
   }
 
   /**
@@ -240,15 +244,13 @@ export class Sessions {
       expirySeconds: terms.expirySeconds,
       disconnectedAtMs: -1,
       will: terms.will,
-      subscriptions: resumed?.session.subscriptions ?? [],
     };
     const refused = await this.#store.write(clientId, {
       session,
       ...(resumed === undefined ? { delivery: null, received: null } : {}),
     });
     if (refused !== undefined) return refused;
-    const { delivery, received } = resumed ?? NOTHING_STORED;
-    return { session, delivery, received };
+    return { ...(resumed ?? NOTHING_STORED), session };
   }
 
   /** The connection that {@link begin} was for is gone before it was answered. */
@@ -259,37 +261,37 @@ export class Sessions {
   }
 
   /** The client is connected from now on; nothing has been sent to it but CONNACK. */
-  attach(
-    session: Session,
-    { session: stored, delivery, received }: StoredRecords,
-    onUnstorable: (refused: Refused) => void,
-  ): void {
+  attach(session: Session, stored: StoredRecords, onUnstorable: (refused: Refused) => void): void {
     const { dispatchers } = this.#options;
+    const { delivery, received } = stored;
+    session.exchanges.restore(delivery.exchanges, delivery.lastPacketId);
+    dispatchers.restore(session, stored.subscriptions, delivery.cursors ?? []);
     const durable = new DurableSession({
       clientId: session.clientId,
-      sessionNumber: stored.sessionNumber,
-      expirySeconds: stored.expirySeconds,
-      will: stored.will,
+      sessionNumber: stored.session.sessionNumber,
+      expirySeconds: stored.session.expirySeconds,
+      will: stored.session.will,
       received: new ReceivedPublishes(received),
+      cursors: new CursorChanges(dispatchers.cursorsFor(session), stored.base, stored.named),
+      subscriptions: new SubscriptionChunks(stored.chunkOf),
       exchanges: delivery.exchanges,
       live: {
-        cursors: () => (session.subscriptions.size === 0 ? undefined : dispatchers.cursorsOf(session)),
-        subscriptions: () => dispatchers.storedSubscriptions(session),
+        isSubscribed: () => session.subscriptions.size > 0,
+        subscriptions: (filters) => dispatchers.storedSubscriptions(session, filters),
         awaited: () => session.exchanges.awaited(),
         lastPacketId: () => session.exchanges.lastPacketId,
       },
+      now: () => this.#clock.monotonic(),
       write: (changes) => this.#store.write(session.clientId, changes),
       searchedFrom: (place) => this.tail.searchedFrom(place),
       send: (packet) => session.release(packet),
       onWritten: () => session.drained(),
       onUnstorable,
-      onTouched: (touched) => this.#touch(touched),
+      onTouched: (touched) => this.#connected.touch(touched),
     });
     session.durable = durable;
     this.#connected.add(durable);
     for (const { packetId } of received.publishes) session.received.set(packetId, 'stored');
-    session.exchanges.restore(delivery.exchanges, delivery.lastPacketId);
-    dispatchers.restore(session, stored.subscriptions, delivery.cursors ?? []);
     void this.#catchUp(session, delivery.exchanges); // never rejects
   }
 
@@ -314,9 +316,8 @@ export class Sessions {
     const { durable, clientId } = session;
     if (durable === undefined) return;
     this.#connected.delete(durable);
-    this.#touched.delete(durable);
     const atMs = this.#clock.now();
-    const { session: record, delivery } = durable.close(atMs);
+    const changes = durable.close(atMs);
     const write = async (): Promise<void> => {
       // Whether the log has what the client sent last is known before anybody asks for it again.
       await publishes?.settled();
@@ -325,11 +326,11 @@ export class Sessions {
       const refused =
         durable.expirySeconds === 0
           ? await this.#remove(clientId)
-          : await this.#store.write(clientId, { session: record, delivery, received: durable.receivedNow() });
+          : await this.#store.write(clientId, { ...changes, received: durable.receivedNow() });
       if (refused === undefined) return;
       this.#isIncomplete = true;
       this.#log.error('mqtt-session-not-stored', { clientId, message: refused.message });
-      this.#store.noteDisconnected(clientId, atMs);
+      this.#store.index.noteDisconnected(clientId, atMs);
     };
     const detaching = write().finally(() => {
       if (this.#detaching.get(clientId) === detaching) this.#detaching.delete(clientId);
@@ -342,7 +343,7 @@ export class Sessions {
   async close(): Promise<void> {
     this.#stopListening();
     this.#deadlines.close();
-    this.#touchedTimer?.cancel();
+    this.#connected.close();
     while (this.#detaching.size + this.#work.size > 0) {
       await Promise.all([...this.#detaching.values(), ...this.#work.values()]);
     }
@@ -351,16 +352,20 @@ export class Sessions {
 
   #setDeadline(clientId: string): void {
     if (this.#options.clients.get(clientId)?.session?.durable !== undefined) return;
-    const deadlineMs = Math.min(this.#store.deadlineMs(clientId), this.#store.willDeadlineMs(clientId));
+    const deadlineMs = Math.min(
+      this.#store.index.deadlineMs(clientId),
+      this.#store.index.willDeadlineMs(clientId),
+    );
     this.#deadlines.set(clientId, deadlineMs);
   }
 
   #expire(clientId: string): void {
     const work = this.exclusively(clientId, async () => {
-      if (!this.#store.has(clientId) || this.#options.clients.has(clientId)) return;
+      if (!this.#store.index.has(clientId) || this.#options.clients.has(clientId)) return;
       await this.#detaching.get(clientId);
-      if (this.#store.deadlineMs(clientId) > this.#clock.now()) {
-        if (this.#store.willDeadlineMs(clientId) <= this.#clock.now()) await this.#releaseWill(clientId);
+      if (this.#store.index.deadlineMs(clientId) > this.#clock.now()) {
+        if (this.#store.index.willDeadlineMs(clientId) <= this.#clock.now())
+          await this.#releaseWill(clientId);
         return;
       }
       this.#options.resumption.counters.sessionsExpired++;
@@ -370,18 +375,9 @@ export class Sessions {
     work.catch((error: unknown) => this.#log.error('mqtt-session-not-ended', { clientId, error }));
   }
 
-  #touch(durable: DurableSession): void {
-    this.#touched.add(durable);
-    this.#touchedTimer ??= this.#clock.setTimer(TOUCHED_INTERVAL_MS, () => {
-      this.#touchedTimer = undefined;
-      for (const touched of this.#touched) void touched.flush(); // never rejects
-      this.#touched.clear();
-    });
-  }
-
   /** See {@link ReceivedTail}. Undefined when something could not be written. */
   async #checkpointReceived(): Promise<readonly Place[] | undefined> {
-    const written = await Promise.all([...this.#connected].map((session) => session.writeReceived()));
+    const written = await this.#connected.writeReceived();
     // Of those that have left, all that is known is on its way too.
     await Promise.all(this.#detaching.values());
     if (this.#isIncomplete || written.includes(undefined)) return undefined;
@@ -389,7 +385,11 @@ export class Sessions {
   }
 }
 
-const NOTHING_STORED: Pick<StoredRecords, 'delivery' | 'received'> = {
+const NOTHING_STORED: Omit<StoredRecords, 'session'> = {
+  subscriptions: [],
+  chunkOf: new Map(),
+  base: undefined,
+  named: [],
   delivery: { cursors: undefined, lastPacketId: 0, exchanges: [] },
   received: { known: [], publishes: [] },
 };

@@ -4,14 +4,15 @@
 import type { Hub } from '../../port.ts';
 import type { Delivery } from '../deliveries.ts';
 import type { Dispatchers } from '../dispatchers.ts';
-import type { Origin } from '../log-source.ts';
+import type { LogSource, Origin } from '../log-source.ts';
 import type { MessageView } from '../message-view.ts';
 import type { QoS } from '../packets/publish.ts';
 import type { RecordReader } from '../record-reader.ts';
 import type { SessionSubscription } from '../session.ts';
 import { Session } from '../session.ts';
 import type { SessionOptions } from '../session-options.ts';
-import type { Place } from '../sessions/session-records.ts';
+import type { CursorChanges } from '../sessions/cursor-changes.ts';
+import type { Place } from '../sessions/places.ts';
 import type { LendingGroup, SharedMembership } from './share-membership.ts';
 
 /** A record is read again by its offset: its batch comes whole, and those behind it are not wanted. */
@@ -38,6 +39,8 @@ interface Member {
 
 export class SharedGroup extends Session implements LendingGroup {
   readonly #options: SharedGroupOptions;
+  /** What is to be written of its cursors. */
+  changes: CursorChanges | undefined;
   #members: Member[] = [];
   /** Whose turn it is. */
   #next = 0;
@@ -109,6 +112,11 @@ export class SharedGroup extends Session implements LendingGroup {
     return this.#members.some(({ session }) => session.hasRoom);
   }
 
+  override passedOver(source: LogSource): void {
+    this.changes?.moved(source);
+    this.#options.onTouched(this);
+  }
+
   /** Each member is asked when it is its turn. */
   override mayRead(kafkaTopic: string): boolean {
     this.#kafkaTopic = kafkaTopic;
@@ -124,6 +132,7 @@ export class SharedGroup extends Session implements LendingGroup {
       const turn = (this.#next + step) % members.length;
       if (!this.#give(members[turn]!, message, origin)) continue;
       this.#next = turn + 1;
+      if (origin?.logSource !== undefined) this.changes?.moved(origin.logSource);
       this.#options.onTouched(this);
       return true;
     }

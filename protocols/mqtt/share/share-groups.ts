@@ -2,6 +2,7 @@
 // record, and the log keeps what it has to get. A group whose last member has ended its session, or its subscription, is
 // gone.
 import type { Hub, Partition, Refused, Timer } from '../../port.ts';
+import type { LagLimits } from '../catch-up.ts';
 import { CatchUp } from '../catch-up.ts';
 import type { MqttCounters } from '../counters.ts';
 import type { Dispatchers } from '../dispatchers.ts';
@@ -9,20 +10,31 @@ import type { Mappings } from '../mapping/mappings.ts';
 import { FlushQueue, Output, OutputBuffers } from '../output.ts';
 import type { RecordReader } from '../record-reader.ts';
 import type { Session, SessionSubscription } from '../session.ts';
-import type { Place } from '../sessions/session-records.ts';
+import type { CursorChange } from '../sessions/cursor-changes.ts';
+import { CursorChanges } from '../sessions/cursor-changes.ts';
+import type { Place } from '../sessions/places.ts';
+import { decodePlaces, encodePlaces } from '../sessions/places.ts';
 import { isShared, sharedFilterOf } from '../topic-filter.ts';
 import { SharedGroup } from './share-group.ts';
 import { SharedMembership } from './share-membership.ts';
+import type { GroupChanges, GroupValues } from './share-record.ts';
 import { decodeGroup, encodeGroup } from './share-record.ts';
 
 /** Places of groups are written this often: after a crash what came since comes again. */
 const TOUCHED_INTERVAL_MS = 1000;
 
+/** All cursors of a group are written so often, and in between those of partitions that it was sent something from. */
+const COMPLETE_INTERVAL_MS = 60_000;
+/** A write has failed: what is on disk is no name of positions. */
+const UNKNOWN_BASE = '';
+const NO_PLACES = encodePlaces([]);
+
 /** Records of groups; see sessions/session-store.ts. */
 export interface GroupRecords {
-  all(): Iterable<readonly [string, Buffer]>;
-  /** null removes it. Never rejects. */
-  write(filter: string, value: Buffer | null): Promise<undefined | Refused>;
+  /** What there was at the start; given away once. */
+  take(): Iterable<readonly [filter: string, values: GroupValues]>;
+  /** null removes one, undefined leaves it. Never rejects. */
+  write(filter: string, changes: GroupChanges): Promise<undefined | Refused>;
 }
 
 export interface SharedGroupsOptions {
@@ -34,10 +46,16 @@ export interface SharedGroupsOptions {
   readonly records: GroupRecords;
   readonly followBytesMax: number;
   readonly groupsMax: number;
+  readonly queueLimits: LagLimits;
 }
 
 interface Known {
-  cursors: readonly Place[];
+  /** All cursors while nobody is connected; see encodePlaces. */
+  places: Buffer;
+  /** How they are on disk: against positions of this name … */
+  baseId: string | undefined;
+  /** … so many differ. */
+  named: readonly Place[];
   owed: readonly Place[];
   /** Clients whose sessions outlive their connections. */
   readonly memberIds: Set<string>;
@@ -55,10 +73,19 @@ export class SharedGroups {
 
   constructor(options: SharedGroupsOptions) {
     this.#options = options;
-    for (const [filter, value] of options.records.all()) {
+    for (const [filter, { group, cursors: base }] of options.records.take()) {
+      // Compaction has left one without the other.
+      if (group === undefined) continue;
       try {
-        const { cursors, owed, memberIds } = decodeGroup(value);
-        this.#known.set(filter, { cursors, owed, memberIds: new Set(memberIds), isStored: true });
+        const stored = decodeGroup(group, base);
+        this.#known.set(filter, {
+          places: encodePlaces(stored.cursors),
+          baseId: stored.base?.id,
+          named: stored.named,
+          owed: stored.owed,
+          memberIds: new Set(stored.memberIds),
+          isStored: true,
+        });
       } catch (error) {
         options.hub.log.error('mqtt-shared-unreadable', { filter, error });
       }
@@ -144,7 +171,14 @@ export class SharedGroups {
       if (topic.internal) continue;
       for (const partition of topic.partitions) cursors.push(endOf(partition));
     }
-    const known: Known = { cursors, owed: [], memberIds: new Set(), isStored: false };
+    const known: Known = {
+      places: encodePlaces(cursors),
+      baseId: undefined,
+      named: cursors,
+      owed: [],
+      memberIds: new Set(),
+      isStored: false,
+    };
     this.#known.set(filter, known);
     return known;
   }
@@ -152,6 +186,7 @@ export class SharedGroups {
   #open(filter: string): SharedGroup {
     const { hub, dispatchers, counters, mappings, reader, followBytesMax } = this.#options;
     const known = this.#known.get(filter) ?? this.#begin(filter);
+    const cursors = decodePlaces(known.places);
     const group = new SharedGroup({
       session: {
         clientId: filter,
@@ -172,7 +207,8 @@ export class SharedGroups {
       owed: known.owed,
       onTouched: () => this.#touch(filter),
     });
-    group.lag = new CatchUp(group, { hub, reader, counters, mappings, followBytesMax });
+    const { queueLimits: limits } = this.#options;
+    group.lag = new CatchUp(group, { hub, reader, counters, mappings, followBytesMax, limits });
     this.#groups.set(filter, group);
     const subscription = {
       filter: sharedFilterOf(filter),
@@ -180,9 +216,14 @@ export class SharedGroups {
       noLocal: false,
       retainAsPublished: false,
       identifier: 0,
-      starts: known.cursors,
+      starts: cursors,
     } as const;
-    dispatchers.restore(group, [subscription], known.cursors);
+    dispatchers.restore(group, [subscription], cursors);
+    const base = known.baseId === undefined ? undefined : { id: known.baseId, places: [] };
+    group.changes = new CursorChanges(dispatchers.cursorsFor(group), base, known.named);
+    known.places = NO_PLACES;
+    known.named = [];
+    // What is too old, or too much, is found before the first of it is sent: `CatchUp` asks for that itself.
     group.lag.start();
     return group;
   }
@@ -193,20 +234,18 @@ export class SharedGroups {
     if (known === undefined) return;
     const group = this.#groups.get(filter);
     if (group !== undefined && group.memberCount > 0) return;
+    this.#touched.delete(filter);
     if (group !== undefined) {
-      known.cursors = group.cursors();
-      known.owed = group.owed();
+      if (known.memberIds.size > 0) this.#write(filter, true);
+      known.places = encodePlaces(group.cursors());
       group.close();
       this.#options.dispatchers.forget(group);
       this.#groups.delete(filter);
     }
-    this.#touched.delete(filter);
-    if (known.memberIds.size > 0) {
-      if (group !== undefined) this.#write(filter);
-      return;
-    }
+    if (known.memberIds.size > 0) return;
     this.#known.delete(filter);
-    if (known.isStored) this.#track(this.#options.records.write(filter, null));
+    if (known.isStored)
+      this.#track(this.#options.records.write(filter, { group: null, cursors: null }), known);
   }
 
   #touch(filter: string): void {
@@ -221,27 +260,43 @@ export class SharedGroups {
     this.#touched.clear();
   }
 
-  #write(filter: string): Promise<undefined | Refused> {
+  /** @param isComplete all cursors as they are now; see ../sessions/cursor-changes.ts */
+  #write(filter: string, isComplete = false): Promise<undefined | Refused> {
     const known = this.#known.get(filter);
     if (known === undefined) return Promise.resolve(undefined);
     const group = this.#groups.get(filter);
-    known.cursors = group?.cursors() ?? known.cursors;
     known.owed = group?.owed() ?? known.owed;
     known.isStored = true;
-    return this.#track(this.#options.records.write(filter, encodeGroup(known)));
+    const change =
+      group?.changes && takeChange(group.changes, isComplete, this.#options.hub.clock.monotonic());
+    const base = change?.base;
+    if (base !== undefined) known.baseId = base?.id;
+    // Of one that is not in memory, cursors have not changed.
+    const { owed, memberIds } = known;
+    const named = change?.cursors ?? known.named;
+    if (isComplete) known.named = named;
+    const value = encodeGroup({ named, owed, memberIds });
+    return this.#track(this.#options.records.write(filter, { group: value, cursors: base?.encode() }), known);
   }
 
-  #track(write: Promise<undefined | Refused>): Promise<undefined | Refused> {
+  #track(write: Promise<undefined | Refused>, known: Known): Promise<undefined | Refused> {
     const { log } = this.#options.hub;
     const tracked = write.then((refused) => {
       this.#writes.delete(tracked);
+      if (refused === undefined) return undefined;
       // An old place means messages that come again, and nothing else.
-      if (refused !== undefined) log.error('mqtt-shared-not-stored', refused);
+      log.error('mqtt-shared-not-stored', refused);
+      known.baseId = UNKNOWN_BASE;
+      for (const group of this.#groups.values()) group.changes?.forgetBase();
       return refused;
     });
     this.#writes.add(tracked);
     return tracked;
   }
+}
+
+function takeChange(changes: CursorChanges, isComplete: boolean, nowMs: number): CursorChange {
+  return changes.take(isComplete || changes.isOlderThan(nowMs, COMPLETE_INTERVAL_MS), nowMs);
 }
 
 function endOf({ topicId, partition, highWatermark }: Partition): Place {

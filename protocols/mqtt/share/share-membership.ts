@@ -1,6 +1,6 @@
 // The shared subscriptions of one connected client: in which groups it is, and which of the messages on their way to it are
 // a group's, to be sent to another when it goes.
-import type { Place } from '../sessions/session-records.ts';
+import type { Place } from '../sessions/places.ts';
 
 /** The group's side of it; see share-group.ts. */
 export interface LendingGroup {
