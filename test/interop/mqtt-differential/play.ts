@@ -1,59 +1,209 @@
-// Plays a scenario against a server. Which packets a step brings is learned from the first server, by waiting until
-// it is quiet; another server has time until it has brought as many, and is quiet too.
+// Plays a scenario against a server. After each step every client is pinged until nothing else comes: what a server
+// answers or delivers because of the step is in front of its PINGRESP, so that what does not come is told without a
+// pause. A server that delivers in time of its own, once a message is on disk, has passed on what was published before
+// when an observer has the message that was published last. Which packets a step brings is learned from the first
+// server; another one has time until it has brought as many.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { IConnectPacket, Packet } from 'mqtt-packet';
 import { PlayedClient, type Transcript } from './played-client.ts';
 import type { Connect, Scenario, Step, Version } from './scenario.ts';
 
-const QUIET_MS = 80;
-const LATE_MS = 3_000;
+/** How often nothing may have come until nothing will: a server notices cut connections between two rounds, say. */
+const QUIET_ROUNDS = 3;
+/** Only what does not come is waited for so long; where that is known, not so long. */
+const LATE_MS = 10_000;
+const LESS_MS = 500;
+/** Of the observer: no filter of a scenario matches it but those that end in `#`. */
+const WITNESS_TOPIC = 'witness/of/all/that/was/published';
 
 export interface Played {
   /** Of each connection: the client's name and which of its connections it is. */
   readonly transcripts: ReadonlyMap<string, Transcript>;
-  /** How many packets each connection had been given after each step. */
+  /** How many packets each connection, and all members together, had been given after each step. */
   readonly counts: readonly ReadonlyMap<string, number>[];
 }
 
-export async function play(
-  scenario: Scenario,
-  port: number,
-  prefix: string,
-  learned: Played | undefined,
-): Promise<Played> {
-  const connections = new Map<string, PlayedClient>();
-  const current = new Map<string, PlayedClient>();
+/** The connections of one scenario to one server. */
+class Stage {
+  readonly connections = new Map<string, PlayedClient>();
+  readonly current = new Map<string, PlayedClient>();
+  readonly #port: number;
+  readonly #prefix: string;
+  /** How many packets each connection was brought less than the first server's. */
+  readonly #missing = new Map<string, number>();
+  readonly #lateMs: number;
+  #observer: PlayedClient | undefined;
+  #wake: () => void = () => undefined;
+
+  readonly #members: readonly string[];
+
+  constructor({ members = [] }: Scenario, { port, prefix, bringsLess = false }: PlayOptions) {
+    this.#members = members;
+    this.#port = port;
+    this.#prefix = prefix;
+    this.#lateMs = bringsLess ? LESS_MS : LATE_MS;
+  }
+
+  async open(version: Version, silent: boolean): Promise<PlayedClient> {
+    const witnessTopic = `${this.#prefix}/${WITNESS_TOPIC}`;
+    const onEvent = (): void => this.#wake();
+    return await PlayedClient.open({
+      port: this.#port,
+      version,
+      silent,
+      prefix: this.#prefix,
+      witnessTopic,
+      onEvent,
+    });
+  }
+
+  async openObserver(): Promise<void> {
+    const observer = await this.open(4, false);
+    this.#observer = observer;
+    observer.send(named(connectPacket('observer', {}, 4), this.#prefix));
+    const subscriptions = [{ topic: `${this.#prefix}/${WITNESS_TOPIC}`, qos: 0 as const }];
+    observer.send({ cmd: 'subscribe', messageId: 1, subscriptions });
+    await this.#must(() => observer.isSettled, 'the observer was not let in');
+  }
+
+  /** Waits for answers to what was sent and for as many packets as are expected, then until nothing more comes. */
+  async settle(
+    actor: PlayedClient | undefined,
+    expected: ReadonlyMap<string, number> | undefined,
+  ): Promise<void> {
+    const shortOf = (): [name: string, count: number][] => {
+      const counts = this.counts();
+      return [...(expected ?? [])].map(([name, count]) => [name, count - (counts.get(name) ?? 0)]);
+    };
+    const hasAll = (): boolean =>
+      [...this.connections.values()].every(({ isSettled }) => isSettled) &&
+      shortOf().every(([name, count]) => count <= (this.#missing.get(name) ?? 0));
+    await this.until(hasAll, this.#lateMs);
+    for (const [name, count] of shortOf()) this.#missing.set(name, count);
+    for (let quiet = 0; quiet < QUIET_ROUNDS; ) {
+      const before = this.#eventCount();
+      // First whoever did something: what it caused is with the others before they are asked.
+      if (actor !== undefined) await this.#ping([actor]);
+      await this.#witness();
+      await this.#ping([...this.connections.values()]);
+      quiet = this.#eventCount() === before ? quiet + 1 : 0;
+    }
+  }
+
+  /** False when the condition is not met in time. */
+  async until(condition: () => boolean, lateMs = LATE_MS): Promise<boolean> {
+    const untilMs = performance.now() + lateMs;
+    while (!condition()) {
+      const leftMs = untilMs - performance.now();
+      if (leftMs <= 0) return false;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, leftMs);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    return true;
+  }
+
+  /** How many packets have come: to each connection, to all members of a shared subscription together. */
+  counts(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const [name, { eventCount }] of this.connections) {
+      const place = this.#members.includes(name.split(' ')[0] ?? '') ? 'members' : name;
+      counts.set(place, (counts.get(place) ?? 0) + eventCount);
+    }
+    return counts;
+  }
+
+  close(): void {
+    for (const client of this.connections.values()) client.destroy();
+    this.#observer?.destroy();
+  }
+
+  async #must(condition: () => boolean, otherwise: string): Promise<void> {
+    if (!(await this.until(condition))) throw new Error(`${this.#prefix}: ${otherwise}`);
+  }
+
+  async #ping(clients: readonly PlayedClient[]): Promise<void> {
+    const asked = clients.filter(({ isServed }) => isServed);
+    for (const client of asked) client.ping();
+    await this.#must(
+      () => asked.every(({ isServed, unansweredPings }) => !isServed || unansweredPings === 0),
+      'PINGREQ is not answered',
+    );
+  }
+
+  async #witness(): Promise<void> {
+    const observer = this.#observer;
+    if (observer === undefined) return;
+    const wanted = observer.witnessCount + 1;
+    const topic = `${this.#prefix}/${WITNESS_TOPIC}`;
+    observer.send({ cmd: 'publish', topic, payload: '', qos: 0, dup: false, retain: false });
+    await this.#must(() => observer.witnessCount >= wanted, 'the witness did not come');
+  }
+
+  #eventCount(): number {
+    return [...this.connections.values()].reduce((sum, { eventCount }) => sum + eventCount, 0);
+  }
+}
+
+export interface PlayOptions {
+  readonly port: number;
+  readonly prefix: string;
+  /** What the first server brought. */
+  readonly learned?: Played;
+  /** This one is known to bring less than it. */
+  readonly bringsLess?: boolean;
+}
+
+export async function play(scenario: Scenario, options: PlayOptions): Promise<Played> {
+  const { prefix, learned } = options;
+  const stage = new Stage(scenario, options);
+  const { connections, current } = stage;
   const counts: ReadonlyMap<string, number>[] = [];
   try {
+    await stage.openObserver();
     for (const [index, step] of scenario.steps.entries()) {
       if (step.do === 'pass') await delay(step.seconds * 1_000);
       else if (step.do === 'connect' || step.do === 'open') {
-        const client = await openConnection(step, scenario.version, port, prefix);
+        const client = await openConnection(stage, step, scenario.version, prefix);
         const nth = [...connections.keys()].filter((name) => name.startsWith(`${step.client} `)).length + 1;
         connections.set(`${step.client} ${nth}`, client);
         current.set(step.client, client);
-      } else act(step, current.get(step.client), prefix);
-      await settle(connections, learned?.counts[index]);
-      counts.push(new Map([...connections].map(([name, { eventCount }]) => [name, eventCount])));
+      } else if (step.do === 'await') {
+        const client = clientOf(step.client, current);
+        await stage.until(() => client.deliveredCount(step.topic) >= step.count);
+      } else act(step, clientOf(step.client, current), prefix);
+      const actor = step.do === 'pass' ? undefined : current.get(step.client);
+      await stage.settle(actor, learned?.counts[index]);
+      counts.push(stage.counts());
     }
     return {
       transcripts: new Map([...connections].map(([name, client]) => [name, client.transcript()])),
       counts,
     };
   } finally {
-    for (const client of connections.values()) client.destroy();
+    stage.close();
   }
 }
 
+function clientOf(name: string, current: ReadonlyMap<string, PlayedClient>): PlayedClient {
+  const client = current.get(name);
+  if (client === undefined) throw new Error(`${name} is not connected`);
+  return client;
+}
+
 async function openConnection(
+  stage: Stage,
   step: Extract<Step, { do: 'connect' | 'open' }>,
   version: Version,
-  port: number,
   prefix: string,
 ): Promise<PlayedClient> {
   const packet = step.do === 'connect' ? connectPacket(step.client, step.packet, version) : undefined;
   const silent = step.do === 'connect' && step.packet.keepsSilent === true;
-  const client = await PlayedClient.open(port, packet?.protocolVersion ?? version, silent, prefix);
+  const client = await stage.open(packet?.protocolVersion ?? version, silent);
   if (packet !== undefined) client.send(named(packet, prefix));
   return client;
 }
@@ -76,18 +226,13 @@ function connectPacket(
 }
 
 function act(
-  step: Exclude<Step, { do: 'connect' | 'open' | 'pass' }>,
-  client: PlayedClient | undefined,
+  step: Exclude<Step, { do: 'connect' | 'open' | 'pass' | 'await' }>,
+  client: PlayedClient,
   prefix: string,
 ) {
-  if (client === undefined) throw new Error(`${step.client} is not connected`);
   if (step.do === 'cut') client.destroy();
   else if (step.do === 'bytes') client.sendBytes(Buffer.from(step.hex.replace(/\s/g, ''), 'hex'));
-  else {
-    client.send(named(step.packet, prefix));
-    // What is behind a publish that nothing answers says that it was taken.
-    if (step.packet.cmd === 'publish' && step.packet.qos === 0) client.send({ cmd: 'pingreq' });
-  }
+  else client.send(named(step.packet, prefix));
 }
 
 /** Every text of the packet that begins with `~`, or has it behind `$share/…/`, under the scenario's own name. */
@@ -99,21 +244,4 @@ function named<Kind extends Packet>(packet: Kind, prefix: string): Kind {
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, rename(each)]));
   };
   return rename(packet) as Kind; // of the same shape
-}
-
-async function settle(
-  connections: ReadonlyMap<string, PlayedClient>,
-  expected: ReadonlyMap<string, number> | undefined,
-): Promise<void> {
-  const startMs = performance.now();
-  const late = () => performance.now() - startMs > LATE_MS;
-  const missing = () =>
-    [...connections].some(
-      ([name, { eventCount, unansweredCount }]) =>
-        eventCount < (expected?.get(name) ?? 0) || (expected === undefined && unansweredCount > 0),
-    );
-  while (missing() && !late()) await delay(2);
-  const quietFor = () =>
-    performance.now() - Math.max(startMs, ...[...connections.values()].map(({ lastEventMs }) => lastEventMs));
-  while (quietFor() < QUIET_MS) await delay(QUIET_MS / 4);
 }

@@ -8,6 +8,8 @@ export interface Scenario {
   readonly name: string;
   readonly version: Version;
   readonly steps: readonly Step[];
+  /** Clients of one shared subscription: who of them is given what is the server's to say, so they compare as one. */
+  readonly members?: readonly string[];
 }
 
 export type Step =
@@ -17,6 +19,8 @@ export type Step =
   | { readonly do: 'bytes'; readonly client: string; readonly hex: string }
   /** The connection goes without DISCONNECT. */
   | { readonly do: 'cut'; readonly client: string }
+  /** Until so many messages have come to the client's topic: what a server does in time of its own. */
+  | { readonly do: 'await'; readonly client: string; readonly topic: string; readonly count: number }
   /** The time that a delay or an expiry needs. */
   | { readonly do: 'pass'; readonly seconds: number };
 
@@ -87,5 +91,28 @@ export const disconnect = (client: string, reasonCode = 0): Step => ({
 export const cut = (client: string): Step => ({ do: 'cut', client });
 export const bytes = (client: string, hex: string): Step => ({ do: 'bytes', client, hex });
 export const open = (client: string): Step => ({ do: 'open', client });
+export const until = (client: string, topic: string, count = 1): Step => ({
+  do: 'await',
+  client,
+  topic,
+  count,
+});
 export const pass = (seconds: number): Step => ({ do: 'pass', seconds });
 export const ping = (client: string): Step => ({ do: 'send', client, packet: { cmd: 'pingreq' } });
+
+export const QOS = [0, 1, 2] as const;
+export const KEEPS = { clean: false } as const;
+
+export const of = (version: 4 | 5, name: string, steps: readonly Step[]): Scenario => ({
+  name,
+  version,
+  steps,
+});
+export const only5 = (name: string, ...steps: Step[]): Scenario[] => [of(5, name, steps)];
+export const both = (name: string, ...steps: Step[]): Scenario[] => [of(4, name, steps), of(5, name, steps)];
+
+/** A session that lives on: of 5 by its expiry, of 3.1.1 by not being clean. */
+export const keeping = (name: string, steps: (session: object) => readonly Step[]): Scenario[] => [
+  of(4, name, steps(KEEPS)),
+  of(5, name, steps({ ...KEEPS, properties: { sessionExpiryInterval: 600 } })),
+];

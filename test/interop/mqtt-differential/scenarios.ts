@@ -1,31 +1,25 @@
-// The scenarios, by what they are about. Those of `both` are played in 3.1.1 and in 5.
+// The scenarios, by what they are about; those of three and more clients are in scenarios-of-many.ts.
+import type { Scenario } from './scenario.ts';
 import {
+  both,
   bytes,
   connect,
   cut,
   disconnect,
+  KEEPS,
+  keeping,
+  of,
+  only5,
   open,
   pass,
   ping,
   publish,
-  type Scenario,
-  type Step,
+  QOS,
   subscribe,
   unsubscribe,
+  until,
 } from './scenario.ts';
-
-const QOS = [0, 1, 2] as const;
-const KEEPS = { clean: false } as const;
-
-const of = (version: 4 | 5, name: string, steps: readonly Step[]): Scenario => ({ name, version, steps });
-const only5 = (name: string, ...steps: Step[]): Scenario[] => [of(5, name, steps)];
-const both = (name: string, ...steps: Step[]): Scenario[] => [of(4, name, steps), of(5, name, steps)];
-
-/** A session that lives on: of 5 by its expiry, of 3.1.1 by not being clean. */
-const keeping = (name: string, steps: (session: object) => readonly Step[]): Scenario[] => [
-  of(4, name, steps(KEEPS)),
-  of(5, name, steps({ ...KEEPS, properties: { sessionExpiryInterval: 600 } })),
-];
+import { scenariosOfMany } from './scenarios-of-many.ts';
 
 const qos: readonly Scenario[] = QOS.flatMap((published) =>
   QOS.flatMap((subscribed) =>
@@ -470,8 +464,11 @@ const wills: readonly Scenario[] = [
   ),
   ...both(
     'will: retained',
+    connect('witness'),
+    subscribe('witness', '~/will', 1),
     connect('a', will({ retain: true })),
     cut('a'),
+    until('witness', '~/will'),
     connect('b'),
     subscribe('b', '~/will', 1),
   ),
@@ -512,7 +509,7 @@ const wills: readonly Scenario[] = [
       properties: { sessionExpiryInterval: 60 },
     }),
     cut('b'),
-    pass(2.5),
+    until('a', '~/will'),
   ),
   ...only5(
     'will: delayed, and its client comes back in time',
@@ -744,4 +741,5 @@ export const scenarios: readonly Scenario[] = [
   ...shared,
   ...properties,
   ...bad,
+  ...scenariosOfMany,
 ];
