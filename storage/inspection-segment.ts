@@ -51,6 +51,8 @@ export interface CheckedBatch {
   readonly producerId: number;
   readonly producerEpoch: number;
   readonly baseSequence: number;
+  readonly isTransactional: boolean;
+  readonly isControl: boolean;
   readonly aborts: boolean;
   /** Of a control batch that says how a transaction ended. */
   readonly control: ControlRecord | undefined;
@@ -182,6 +184,8 @@ class SegmentCheck {
       producerId: readInt64(view, at + BATCH_PRODUCER_ID_AT),
       producerEpoch: view.getInt16(at + BATCH_PRODUCER_EPOCH_AT),
       baseSequence: view.getInt32(at + BATCH_BASE_SEQUENCE_AT),
+      isTransactional: (attributes & ATTRIBUTE_TRANSACTIONAL) !== 0,
+      isControl,
       aborts: (attributes & ATTRIBUTE_ABORTS) !== 0,
       control,
       maxTimestampBeforeMs: this.#maxTimestampMs,

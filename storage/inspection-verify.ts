@@ -22,6 +22,7 @@ import {
   readCleanedOffset,
   readPromises,
 } from './inspection-small-files.ts';
+import { TransactionCheck } from './inspection-transactions.ts';
 
 export interface VerifyLogOptions {
   readonly fileSystem: FileSystem;
@@ -52,6 +53,7 @@ class LogCheck {
   readonly #options: VerifyLogOptions;
   readonly #findings: Findings;
   readonly #totals: InspectionTotals;
+  readonly #transactions: TransactionCheck;
   #cleanedOffset = 0;
   #snapshot: ProducerSnapshotCheck | undefined;
   /** Whether compaction was anywhere in the log. */
@@ -61,6 +63,7 @@ class LogCheck {
     this.#options = options;
     this.#findings = findings;
     this.#totals = totals;
+    this.#transactions = new TransactionCheck(findings);
   }
 
   async run(): Promise<void> {
@@ -74,14 +77,17 @@ class LogCheck {
     this.#cleanedOffset = await readCleanedOffset(fileSystem, directory, names, findings);
     this.#wasCompacted = this.#options.compacts || this.#cleanedOffset > 0;
     this.#snapshot = await checkProducerSnapshot(fileSystem, directory, names, findings);
+    const startOffset = Math.max(manifest?.logStartOffset ?? 0, segments[0]?.baseOffset ?? 0);
+    this.#transactions.startAt(startOffset);
     const bounds = await this.#checkSegments(segments, promises);
     if (manifest !== undefined) checkManifest(directory, manifest, bounds, findings);
-    const startOffset = Math.max(manifest?.logStartOffset ?? 0, segments[0]?.baseOffset ?? 0);
     if (checkpoint !== undefined) checkCheckpoint(directory, checkpoint, bounds, startOffset, findings);
     await checkLeaderEpochs(fileSystem, directory, names, bounds, findings);
     const endOffset = Math.max(bounds.endOffset ?? 0, startOffset);
     checkCleanedOffset(directory, this.#cleanedOffset, endOffset, findings);
-    this.#snapshot?.finish(startOffset, endOffset, !this.#wasCompacted && !bounds.isDamaged);
+    const hasAllBatches = !this.#wasCompacted && !bounds.isDamaged;
+    this.#snapshot?.finish(startOffset, endOffset, hasAllBatches);
+    this.#transactions.finish(hasAllBatches);
     if (index !== undefined) {
       const bases = new Set(files.map(({ baseOffset }) => baseOffset));
       await checkLeftOverRows(index, directory, bases, findings);
@@ -157,6 +163,7 @@ class LogCheck {
       onBatch: (batch: CheckedBatch) => {
         check?.note(batch);
         this.#snapshot?.note(batch);
+        this.#transactions.note(segment.path, batch);
         onBatch(batch);
       },
     };
