@@ -7,6 +7,7 @@ import { deliveryOf } from '../deliveries.ts';
 import type { LogSource } from '../log-source.ts';
 import type { RecordReader } from '../record-reader.ts';
 import type { Session } from '../session.ts';
+import { isShared } from '../topic-filter.ts';
 
 export interface QueueLimitsOptions {
   readonly clock: Clock;
@@ -50,6 +51,7 @@ export class QueueLimits {
   async apply(session: Session): Promise<void> {
     const { countMax, ageMaxMs, clock } = this.#options;
     this.#lookedAtMs.set(session, clock.monotonic());
+    if (!waitsItself(session)) return;
     if (ageMaxMs > 0) await this.#skipOld(session);
     if (countMax === 0 || session.closed) return;
     const counted = this.#counting.then(() => this.#skipBeyond(session));
@@ -118,6 +120,12 @@ export class QueueLimits {
     });
     session.own.skipped += skipped;
   }
+}
+
+/** What waits for a shared subscription waits for the group. */
+function waitsItself({ subscriptions }: Session): boolean {
+  for (const filter of subscriptions.keys()) if (!isShared(filter)) return true;
+  return false;
 }
 
 function behind(session: Session): (readonly [LogSource, number])[] {

@@ -21,11 +21,7 @@ import {
 } from './session-records.ts';
 import { SubscriptionChunks } from './subscription-chunks.ts';
 import type { StoredSubscription } from './subscription-record.ts';
-import {
-  decodeSubscriptions,
-  encodeSubscriptions,
-  subscriptionsKey,
-} from './subscription-record.ts';
+import { decodeSubscriptions, encodeSubscriptions, subscriptionsKey } from './subscription-record.ts';
 
 /** What changes of a client's records; `null` removes one, absent leaves it. */
 export interface SessionChanges {

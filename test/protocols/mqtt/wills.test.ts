@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { MqttFrontEnd } from '../../../protocols/mqtt/front-end.ts';
 import { createMqttFrontEnd } from '../../../protocols/mqtt/front-end.ts';
+import type { Principal } from '../../../protocols/port.ts';
 import { FakeHub } from '../../helpers/fake-mqtt-hub.ts';
 import type { RawMqtt } from '../../helpers/raw-mqtt.ts';
 import { rawMqtt } from '../../helpers/raw-mqtt.ts';
@@ -30,7 +31,8 @@ class Hub {
 
   /** Again, after a crash or a stop. */
   async start(): Promise<void> {
-    this.frontEnd = createMqttFrontEnd(this.hub);
+    const hooks = { authenticate: () => ({ principal: 'alice' }) };
+    this.frontEnd = createMqttFrontEnd(this.hub, {}, hooks);
     const { frontEnd } = this;
     onTestFinished(() => frontEnd.close());
     const listener = { name: 'mqtt', host: '127.0.0.1', port: 0, connectionsMax: 100 };
@@ -201,4 +203,22 @@ it('of a client that was connected when the hub crashed, a will without a delay 
   await hub.start();
   await hub.pass(0);
   expect(hub.published).toBe(1);
+});
+
+it('of a client that is away, a will is still its own after a start: published as who has left it', async () => {
+  const hub = await Hub.started();
+  await hub.lose(await hub.device());
+  await hub.frontEnd.close();
+  await hub.start();
+  const asked: Principal[] = [];
+  const { access } = hub.hub;
+  Object.assign(access, {
+    allows: (principal: Principal) => {
+      asked.push(principal);
+      return true;
+    },
+  });
+  await hub.pass(10);
+  expect(hub.published).toBe(1);
+  expect(asked).toEqual([{ name: 'alice', listener: 'mqtt', remoteAddress: '127.0.0.1' }]);
 });

@@ -3,6 +3,7 @@ import type { IPublishPacket } from 'mqtt-packet';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { MqttFrontEnd } from '../../../../protocols/mqtt/front-end.ts';
 import { createMqttFrontEnd } from '../../../../protocols/mqtt/front-end.ts';
+import type { MqttOptions } from '../../../../protocols/mqtt/options.ts';
 import { FakeHub } from '../../../helpers/fake-mqtt-hub.ts';
 import type { RawMqtt } from '../../../helpers/raw-mqtt.ts';
 import { rawMqtt } from '../../../helpers/raw-mqtt.ts';
@@ -19,19 +20,24 @@ interface Options {
 
 class Served {
   readonly hub = new FakeHub();
+  readonly options: Partial<MqttOptions>;
   frontEnd: MqttFrontEnd | undefined;
   #port = 0;
   #ids = 0;
 
-  static async started(): Promise<Served> {
-    const served = new Served();
+  constructor(options: Partial<MqttOptions>) {
+    this.options = options;
+  }
+
+  static async started(options: Partial<MqttOptions> = {}): Promise<Served> {
+    const served = new Served(options);
     served.hub.topics.make('jobs');
     await served.start();
     return served;
   }
 
   async start(): Promise<void> {
-    const frontEnd = createMqttFrontEnd(this.hub);
+    const frontEnd = createMqttFrontEnd(this.hub, this.options);
     onTestFinished(() => frontEnd.close());
     const listener = { name: 'mqtt', host: '127.0.0.1', port: 0, connectionsMax: 100 };
     this.#port = (await frontEnd.listen(listener)).port;
@@ -277,6 +283,65 @@ describe('a group whose members have sessions that outlive connections', () => {
     const again = await served.client({ clientId: 'a', durable: true });
     expect(await again.expect('publish')).toMatchObject({ qos: 2, dup: true });
   });
+});
+
+describe('what waits for a group', () => {
+  it.each([
+    ['by count', { queueCountMax: 2 }],
+    ['by age', { queueAgeMaxMs: 10_000 }],
+  ])('while all are offline is limited %s: the oldest are skipped', async (_how, options) => {
+    const served = await Served.started(options);
+    const first = await served.member({ clientId: 'a', durable: true });
+    first.socket.destroy();
+    await served.atRest();
+    for (const value of [1, 2, 3, 4]) {
+      await served.publish(value);
+      served.hub.clock.advance(4000);
+    }
+    const again = await served.client({ clientId: 'a', durable: true });
+    await served.atRest();
+    expect(await take(again)).toEqual(['3', '4']);
+    expect(served.frontEnd!.counters.droppedQueueLimit).toBe(2);
+  });
+
+  it('is limited too while its members are here and have no room', async () => {
+    const served = await Served.started({ queueCountMax: 2 });
+    const member = await served.member({ receiveMaximum: 1 });
+    await served.publish(1);
+    expect(await take(member, false)).toEqual(['1']);
+    await served.publish(2, 3, 4, 5);
+    served.hub.clock.advance(4000);
+    member.send({ cmd: 'puback', messageId: 1 });
+    await served.atRest();
+    expect(await take(member)).toEqual(['4']);
+    await served.atRest();
+    expect(await take(member)).toEqual(['5']);
+  });
+});
+
+it('a group of very many partitions writes those that something was given from, and goes on after a crash', async () => {
+  const served = await Served.started();
+  for (let index = 0; index < 200; index++) await served.hub.produce(`t${index}`, { value: 'old' });
+  await served.publish('old');
+  const filter = '$share/workers/#';
+  const member = await served.member({ clientId: 'a', durable: true, filter });
+  const log = served.hub.stateLog('__mqtt_sessions');
+  const values = () => log.partitions.flat().filter(({ key }) => key[0] === 0x67);
+  served.hub.clock.advance(1000);
+  await served.atRest();
+  for (let round = 0; round < 3; round++) {
+    await served.publish(round);
+    await take(member);
+    served.hub.clock.advance(1000);
+    await served.atRest();
+  }
+  expect(values().at(-1)!.value!.length).toBeLessThan(200);
+  await served.start();
+  await served.publish('after');
+  await served.hub.produce('t7', { value: 'after too' });
+  const again = await served.client({ clientId: 'a', durable: true });
+  await served.atRest();
+  expect((await take(again)).sort()).toEqual(['after', 'after too']);
 });
 
 it('there are as many groups as there may be: 0x97', async () => {
