@@ -23,6 +23,8 @@ export interface Author {
 export interface DirectRefusal {
   readonly reasonCode: number;
   readonly message: string;
+  /** What MQTT has one reason code for, and others tell apart. */
+  readonly isTooLarge?: boolean;
 }
 
 export interface DirectlyPublished {
@@ -52,7 +54,7 @@ export async function publishDirectly(
   const { payload, bytes } = message;
   if (bytes.length + payload.length > route.messageBytesMax) {
     const why = `larger than max.message.bytes of ${route.kafkaTopic}`;
-    return refusal(REFUSAL_REASON['too-large'], why);
+    return { ...refusal(REFUSAL_REASON['too-large'], why), isTooLarge: true };
   }
   const record = recordOf(hub, author, message, route);
   if (!message.retain || route.ignoresRetain) {

@@ -1,6 +1,7 @@
 // Lists come page by page: sorted by name, cut after `limit`, with a cursor to go on. A cursor is the last name of
 // the page, so what comes and goes between two pages neither repeats nor hides another.
 import * as z from 'zod';
+import type { NamePage, NameQuery } from '../../protocols/port.ts';
 import { AdminError } from './errors.ts';
 
 const PAGE_DEFAULT = 50;
@@ -52,17 +53,33 @@ export function pageFrom<T>(sorted: readonly T[], nameOf: (item: T) => string, q
   return { items, next: null };
 }
 
-function writeCursor(name: string): string {
+/** The same of a list whose owner looks for the page. */
+export function nameQuery(query: PageQuery): NameQuery {
+  const after = query.cursor === undefined ? undefined : readCursor(query.cursor);
+  return { limit: query.limit ?? PAGE_DEFAULT, after, search: query.search };
+}
+
+export function cursorBehind({ names, hasMore }: NamePage): string | null {
+  const last = names.at(-1);
+  return hasMore && last !== undefined ? writeCursor(last) : null;
+}
+
+export function writeCursor(name: string): string {
   return Buffer.from(name, 'utf8').toString('base64url');
 }
 
-function readCursor(cursor: string): string {
+/** @throws AdminError */
+export function readCursor(cursor: string): string {
   const name = Buffer.from(cursor, 'base64url').toString('utf8');
   if (writeCursor(name) !== cursor) {
-    throw new AdminError('invalid_request', 'cursor: is not one that this list gave', {
-      field: 'cursor',
-      hint: 'leave it out for the first page',
-    });
+    throw unknownCursor();
   }
   return name;
+}
+
+export function unknownCursor(): AdminError {
+  return new AdminError('invalid_request', 'cursor: is not one that this list gave', {
+    field: 'cursor',
+    hint: 'leave it out for the first page',
+  });
 }

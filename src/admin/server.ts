@@ -11,15 +11,22 @@ import { groupOffsetRoutes } from './routes/group-offsets.ts';
 import { groupRoutes } from './routes/groups.ts';
 import { healthRoutes } from './routes/health.ts';
 import { infoRoutes } from './routes/info.ts';
+import { mappingRoutes } from './routes/mappings.ts';
+import { mqttClientRoutes } from './routes/mqtt-clients.ts';
+import { mqttPublishRoutes } from './routes/mqtt-publish.ts';
+import { mqttRetainedRoutes } from './routes/mqtt-retained.ts';
+import { mqttSessionRoutes } from './routes/mqtt-sessions.ts';
+import { mqttSubscriptionRoutes } from './routes/mqtt-subscriptions.ts';
 import { openApiRoute } from './routes/openapi.ts';
+import { recordRoutes } from './routes/records.ts';
 import { topicOffsetRoutes } from './routes/topic-offsets.ts';
+import { topicPartitionRoutes } from './routes/topic-partitions.ts';
 import { topicRoutes } from './routes/topics.ts';
 import { transactionRoutes } from './routes/transactions.ts';
 import type { AdminTarget } from './target.ts';
 
 export interface HttpServerOptions {
   readonly target: AdminTarget;
-import { topicPartitionRoutes } from './routes/topic-partitions.ts';
   readonly version: string;
   readonly listener: string;
   readonly log: Log;
@@ -71,15 +78,22 @@ function addRoutes(server: HttpServer, target: AdminTarget, version: string): vo
   infoRoutes(server, target, version);
   topicRoutes(server, target);
   topicOffsetRoutes(server, target);
+  topicPartitionRoutes(server, target);
+  recordRoutes(server, target);
   groupRoutes(server, target);
+  groupOffsetRoutes(server, target);
   transactionRoutes(server, target);
+  mqttClientRoutes(server, target);
+  mqttSessionRoutes(server, target);
+  mqttSubscriptionRoutes(server, target);
+  mqttRetainedRoutes(server, target);
+  mqttPublishRoutes(server, target);
+  mappingRoutes(server, target);
   openApiRoute(server, version, (second) => addRoutes(second, target, version));
 }
 
 function guardEveryRequest(server: HttpServer, listener: string, authorize: Authorize): void {
-  topicPartitionRoutes(server, target);
   // Declared before use so that all requests have one shape; the hook below sets it first thing.
-  groupOffsetRoutes(server, target);
   server.decorateRequest('principal');
   server.addHook('onRequest', async (request, reply) => {
     request.principal = anonymous(listener, request.ip);

@@ -28,7 +28,8 @@ export function messagePublisher(context: Context): MessagePublisher {
         const direct = await publishDirectly(context, { clientId: AUTHOR, principal }, packet);
         if (direct.reasonCode !== undefined) {
           counters.publishesRefused++;
-          return { refused: REFUSED_AS[direct.reasonCode] ?? 'storage', message: direct.message };
+          const refused = direct.isTooLarge === true ? 'too-large' : REFUSED_AS[direct.reasonCode];
+          return { refused: refused ?? 'storage', message: direct.message };
         }
         const settled = await direct.settled;
         if (settled.refused !== undefined) {

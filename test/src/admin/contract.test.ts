@@ -6,10 +6,11 @@ import { type AdminFixture, type Answer, openAdmin } from './admin-fixture.ts';
 import type { Area, RightCall } from './contract/area.ts';
 import { groupsArea } from './contract/groups-area.ts';
 import { hubArea } from './contract/hub-area.ts';
+import { MQTT_TOML, mqttArea } from './contract/mqtt-area.ts';
 import { TOPICS_TOML, topicsArea } from './contract/topics-area.ts';
 import { TRANSACTIONS, transactionsArea } from './contract/transactions-area.ts';
 
-const AREAS: readonly Area[] = [hubArea, groupsArea, topicsArea, transactionsArea];
+const AREAS: readonly Area[] = [hubArea, groupsArea, topicsArea, transactionsArea, mqttArea];
 const ROUTES = Object.fromEntries(AREAS.flatMap(({ routes }) => Object.entries(routes)));
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
@@ -31,7 +32,7 @@ let admin: AdminFixture;
 let document: Document;
 
 beforeAll(async () => {
-  admin = await openAdmin({ toml: TOPICS_TOML, hidden: ['hidden'], transactions: TRANSACTIONS });
+  admin = await openAdmin({ toml: TOPICS_TOML + MQTT_TOML, hidden: ['hidden'], transactions: TRANSACTIONS });
   for (const area of AREAS) await area.prepare?.(admin);
   document = (await admin.call('/api/v1/openapi.json')).body as Document;
 });

@@ -1,0 +1,50 @@
+// What routes of clients, sessions and messages have in common.
+import * as z from 'zod';
+import type { MessagingDirectory, Principal, SubscriptionView } from '../../protocols/port.ts';
+import { requireAccess } from './access.ts';
+import { AdminError } from './errors.ts';
+import { count } from './shapes.ts';
+import type { AdminTarget } from './target.ts';
+
+/** @throws AdminError when no listener has such clients, or the caller may not look at what they do. */
+export function messagingFor(
+  { hub, messaging }: AdminTarget,
+  principal: Principal,
+  operation: 'describe' | 'alter',
+): MessagingDirectory {
+  requireAccess(hub.access, principal, operation, 'cluster', hub.cluster.clusterId);
+  if (messaging !== undefined) return messaging;
+  throw new AdminError('not_found', 'no listener of this hub speaks MQTT', {
+    hint: 'a [[listener]] with protocol = "mqtt"',
+  });
+}
+
+/** The protocol's own limit, with room for what percent-encoding makes of it. */
+export const clientParams = z.strictObject({
+  client: z.string().max(65_535).meta({ description: 'The client identifier, percent-encoded.' }),
+});
+
+export const subscriptionShape = z.strictObject({
+  clientId: z.string(),
+  connected: z.boolean(),
+  filter: z.string(),
+  qos: z.int().min(0).max(2),
+  noLocal: z.boolean(),
+  retainAsPublished: z.boolean(),
+  identifier: count.nullable().meta({ description: 'Subscription identifier; null = none.' }),
+  share: z.string().nullable().meta({ description: 'Name of the group, of a shared subscription.' }),
+});
+
+export function subscriptionItem(view: SubscriptionView): z.output<typeof subscriptionShape> {
+  const { clientId, connected, filter, qos, noLocal, retainAsPublished, identifier, share } = view;
+  return {
+    ...{ clientId, connected, filter, qos, noLocal, retainAsPublished },
+    identifier: identifier === 0 ? null : identifier,
+    share: share ?? null,
+  };
+}
+
+/** JSON has no infinity. */
+export function finiteOrNull(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}

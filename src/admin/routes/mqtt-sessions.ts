@@ -1,0 +1,121 @@
+// GET /api/v1/mqtt/sessions, GET · DELETE /api/v1/mqtt/sessions/{client}: MQTT sessions that outlive their connections, and
+// how far each is, in the shape of a consumer group's offsets.
+import * as z from 'zod';
+import type { SessionDetail, SessionView, Topics } from '../../../protocols/port.ts';
+import { type ConsumedPartition, consumedPartitionShape } from '../consumed-partition.ts';
+import { AdminError } from '../errors.ts';
+import type { HttpServer } from '../http-server.ts';
+import {
+  clientParams,
+  finiteOrNull,
+  messagingFor,
+  subscriptionItem,
+  subscriptionShape,
+} from '../messaging.ts';
+import { cursorBehind, nameQuery, pageOf, pageQuery } from '../paging.ts';
+import { count, errorResponses, milliseconds } from '../shapes.ts';
+import type { AdminTarget } from '../target.ts';
+
+const itemShape = z.strictObject({
+  clientId: z.string(),
+  connected: z.boolean(),
+  expirySeconds: count.nullable().meta({ description: 'Null = it does not expire.' }),
+  expiresAtMs: milliseconds
+    .nullable()
+    .meta({ description: 'Null = never, or not while its client is connected.' }),
+  subscriptions: count,
+  inflight: count.meta({ description: 'QoS 1 and 2 messages on their way to its client.' }),
+});
+
+const sessionShape = z.strictObject({
+  ...itemShape.shape,
+  filters: z.array(subscriptionShape),
+  partitions: z.array(consumedPartitionShape).meta({
+    description: 'Where it is in each partition; `lag` counts records, whether or not they are for it.',
+  }),
+});
+
+export function mqttSessionRoutes(server: HttpServer, target: AdminTarget): void {
+  server.get('/api/v1/mqtt/sessions', {
+    config: { role: 'viewer' },
+    schema: {
+      summary: 'MQTT sessions that outlive their connections, by client identifier.',
+      tags: ['mqtt'],
+      querystring: pageQuery,
+      response: { 200: pageOf(itemShape), ...errorResponses },
+    },
+    handler: (request) => {
+      const { sessions } = messagingFor(target, request.principal, 'describe');
+      const page = sessions.ids(nameQuery(request.query));
+      const views = page.names.flatMap((clientId) => sessions.get(clientId) ?? []);
+      return { items: views.map(itemOf), next: cursorBehind(page) };
+    },
+  });
+
+  server.get('/api/v1/mqtt/sessions/:client', {
+    config: { role: 'viewer' },
+    schema: {
+      summary: 'One session: its subscriptions, and how far behind it is.',
+      tags: ['mqtt'],
+      params: clientParams,
+      response: { 200: sessionShape, ...errorResponses },
+    },
+    handler: async (request) => {
+      const { sessions } = messagingFor(target, request.principal, 'describe');
+      const { client: clientId } = request.params;
+      const detail = await sessions.read(clientId).catch((error: unknown) => {
+        throw new AdminError('storage', `the session of ${clientId} cannot be read`, { cause: error });
+      });
+      if (detail === undefined) throw noSession(clientId);
+      const partitions = partitionItems(detail, target.hub.topics);
+      return { ...itemOf(detail), filters: detail.filters.map(subscriptionItem), partitions };
+    },
+  });
+
+  server.delete('/api/v1/mqtt/sessions/:client', {
+    config: { role: 'operator' },
+    schema: {
+      summary:
+        'Ends a session. Its client is disconnected first (DISCONNECT 0x98) and may come back to nothing.',
+      tags: ['mqtt'],
+      params: clientParams,
+      response: { 204: z.null().meta({ description: 'It is gone.' }), ...errorResponses },
+    },
+    handler: async (request, reply) => {
+      const { sessions } = messagingFor(target, request.principal, 'alter');
+      const { client: clientId } = request.params;
+      const ended = await sessions.end(clientId);
+      if (ended === false) throw noSession(clientId);
+      if (ended !== true) throw new AdminError('storage', `the session cannot be ended: ${ended.message}`);
+      reply.code(204);
+      return null;
+    },
+  });
+}
+
+function noSession(clientId: string): AdminError {
+  return new AdminError('not_found', `client ${clientId} has no session that outlives its connection`, {
+    field: 'client',
+  });
+}
+
+function itemOf(view: SessionView): z.output<typeof itemShape> {
+  const { clientId, connected, expirySeconds, expiresAtMs, subscriptions, inflight } = view;
+  return {
+    ...{ clientId, connected },
+    expirySeconds: finiteOrNull(expirySeconds),
+    expiresAtMs: finiteOrNull(expiresAtMs),
+    ...{ subscriptions, inflight },
+  };
+}
+
+function partitionItems({ clientId, cursors }: SessionDetail, topics: Topics): ConsumedPartition[] {
+  return cursors.map(({ topic, partition, offset }) => {
+    const logEnd = topics.partition(topic, partition)?.highWatermark ?? null;
+    return {
+      ...{ topic, partition, committed: offset, logEnd },
+      lag: logEnd === null ? null : Math.max(0, logEnd - offset),
+      ...{ metadata: null, leaderEpoch: null, committedAtMs: null, memberId: null, clientId, host: null },
+    };
+  });
+}
