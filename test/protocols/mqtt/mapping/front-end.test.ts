@@ -119,3 +119,38 @@ describe('a record of Kafka', () => {
     expect(keysOf(hub, 'states')).toEqual(['1']);
   });
 });
+
+describe('rules that take the place of others while clients are connected', () => {
+  it('decide where the next publish is stored, by name and by topic alias', async () => {
+    const { client, hub, frontEnd } = await serve({ mappings: [STATE] });
+    const publisher = await client(5);
+    const aliased = (topic: string) => ({ ...message(topic), properties: { topicAlias: 1 } });
+    publisher.send(aliased('device/42/state'));
+    await publisher.expect('puback');
+    frontEnd.reconfigure?.({ mappings: [{ ...STATE, topic: 'elsewhere', key: '{clientId}' }] });
+    for (const topic of ['', 'device/42/state']) {
+      publisher.send(topic === '' ? aliased(topic) : message(topic));
+      await publisher.expect('puback');
+    }
+    expect(keysOf(hub, 'states')).toEqual(['42']);
+    const { clientId } = frontEnd.messaging!.clients.get(
+      frontEnd.messaging!.clients.ids({ limit: 1 }).names[0]!,
+    )!;
+    expect(keysOf(hub, 'elsewhere')).toEqual([clientId, clientId]);
+  });
+
+  it('decide what the next record of Kafka is, and who gets it', async () => {
+    const { client, hub, frontEnd } = await serve();
+    const subscriber = await client(5);
+    subscriber.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: '#', qos: 1 }] });
+    await subscriber.expect('suback');
+    await produce(hub, 'states', '42', 'before');
+    expect(await subscriber.expect('publish')).toMatchObject({ topic: 'states', qos: 1 });
+    frontEnd.reconfigure?.({ mappings: [{ ...STATE, qos: 0 }] });
+    await produce(hub, 'states', '42', 'after');
+    expect(await subscriber.expect('publish')).toMatchObject({ topic: 'device/42/state', qos: 0 });
+    frontEnd.reconfigure?.({ mappings: [{ ...STATE, match: 'device/{id}/#', direction: 'in' }] });
+    await produce(hub, 'states', '43', 'again');
+    expect(await subscriber.expect('publish')).toMatchObject({ topic: 'states' });
+  });
+});
