@@ -8,7 +8,7 @@ export interface SignalOptions {
   /** `process`, or what a test gives. */
   readonly source: { on(signal: 'SIGTERM' | 'SIGINT', listener: (signal: string) => void): unknown };
   readonly exit: (code: number) => void;
-  readonly log: HubLog;
+  readonly log: Pick<HubLog, 'fatal'>;
 }
 
 /** Above what the broker gives itself to stop, below the 5 s that a stop may take. */

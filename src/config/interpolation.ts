@@ -22,7 +22,7 @@ export function interpolate(tree: WrittenTree, schema: SchemaNode, environment: 
     return value;
   };
   const replace = (text: string, path: Path): unknown => {
-    const found = substitute(text, environment);
+    const found = substitute(text, environment, tree.variables);
     for (const problem of found.problems) {
       issues.push({ source: sourceOf(tree, path), key: dottedKey(tree.values, path), ...problem });
     }
@@ -32,7 +32,7 @@ export function interpolate(tree: WrittenTree, schema: SchemaNode, environment: 
   return issues;
 }
 
-function substitute(text: string, environment: Environment) {
+function substitute(text: string, environment: Environment, asked: Set<string>) {
   const problems: { message: string; hint: string }[] = [];
   const replaced = text.replace(
     /\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(:[^}]*)?\})?/g,
@@ -46,6 +46,7 @@ function substitute(text: string, environment: Environment) {
         });
         return match;
       }
+      asked.add(name);
       const value = environment[name] ?? fallback?.slice(1);
       if (value === undefined) {
         problems.push({

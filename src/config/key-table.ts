@@ -2,11 +2,11 @@
 import { configSchema } from './schema.ts';
 import { type SchemaNode, schemaTree } from './schema-tree.ts';
 
-/** Markdown: key, what is written, default, what it does. */
+/** Markdown: key, what is written, default, whether a reload is enough, what it does. */
 export function keyTable(): string {
   const rows = [
-    ['key', 'value', 'default', 'what'],
-    ['---', '---', '---', '---'],
+    ['key', 'value', 'default', 'reload', 'what'],
+    ['---', '---', '---', '---', '---'],
     ...keyRows(schemaTree(configSchema), ''),
   ];
   return rows
@@ -29,7 +29,7 @@ function keyRows(node: SchemaNode, key: string): string[][] {
             ? 'required'
             : ''
           : `\`${JSON.stringify(node.default)}\``;
-      return [[`\`${key}\``, node.form, fallback, node.description]];
+      return [[`\`${key}\``, node.form, fallback, node.restart ? 'restart' : 'yes', node.description]];
     }
     default:
       throw new TypeError(`unknown node ${node satisfies never}`);

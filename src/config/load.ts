@@ -8,16 +8,25 @@ import { type Environment, interpolate } from './interpolation.ts';
 import { overrideFromEnvironment, overrideFromFlags } from './overrides.ts';
 import { type LogConfig, resolveBroker, resolveLog } from './resolve.ts';
 import { brokenRules } from './rules.ts';
-import { configSchema } from './schema.ts';
+import { type CheckedConfig, configSchema } from './schema.ts';
 import { schemaIssues } from './schema-issues.ts';
-import { schemaTree } from './schema-tree.ts';
-import { type ConfigIssue, dottedKey, sortIssues, sourceOf, type WrittenTree } from './sources.ts';
+import { type Path, schemaTree } from './schema-tree.ts';
+import {
+  type ConfigIssue,
+  dottedKey,
+  formatSource,
+  sortIssues,
+  sourceOf,
+  type WrittenTree,
+} from './sources.ts';
 import { locateKeys } from './toml-positions.ts';
 
 export interface LoadedConfig {
   readonly file: string;
   readonly broker: BrokerConfig;
   readonly log: LogConfig;
+  /** What both were made of. */
+  readonly checked: CheckedConfig;
   /** For showing each value with its source. */
   readonly written: WrittenTree;
 }
@@ -58,15 +67,15 @@ export function readConfig(text: string, options: LoadOptions): ConfigResult {
   for (const { path: at, ...broken } of brokenRules(tree.values)) {
     issues.push({ source: sourceOf(tree, at), key: dottedKey(tree.values, at), ...broken });
   }
-  if (!checked.success || issues.length > 0) return { issues: sortIssues(oncePerKey(issues)) };
-  return {
-    config: {
-      file: options.file,
-      broker: resolveBroker(checked.data, options.workingDirectory),
-      log: resolveLog(checked.data),
-      written: tree,
-    },
-  };
+  if (!checked.success || issues.length > 0)
+    return { issues: sortIssues(oncePerKey(issues)).map(withoutSecret) };
+  return { config: resolve(checked.data, tree, options) };
+}
+
+function resolve(checked: CheckedConfig, written: WrittenTree, options: LoadOptions): LoadedConfig {
+  const placeOf = (path: Path) => formatSource(sourceOf(written, path));
+  const broker = resolveBroker(checked, options.workingDirectory, placeOf);
+  return { file: options.file, broker, log: resolveLog(checked), checked, written };
 }
 
 async function readConfigFile(file: string, workingDirectory: string): Promise<string | ConfigIssue> {
@@ -100,13 +109,25 @@ function readProblem(error: unknown): string {
 
 function parseDocument(text: string, file: string): WrittenTree | ConfigIssue {
   try {
-    return { file, values: parse(text), lines: locateKeys(text), overridden: new Map() };
+    return {
+      file,
+      values: parse(text),
+      lines: locateKeys(text),
+      overridden: new Map(),
+      variables: new Set(),
+    };
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const said = error.message.split('\n', 1)[0]!.replace(/^Invalid TOML document: /, '');
     const source = { kind: 'file', file, line: error.line } as const;
     return { source, key: '', message: `is not TOML: ${said}`, hint: `column ${error.column}` };
   }
+}
+
+/** What is wrong with a secret is said without it. */
+function withoutSecret(issue: ConfigIssue): ConfigIssue {
+  if (issue.source.kind !== 'secret' || issue.key === '') return issue;
+  return { ...issue, message: `${issue.source.file} does not hold what this key takes`, hint: undefined };
 }
 
 /** A variable that is missing leaves its text in the value, which the schema then refuses once more. */

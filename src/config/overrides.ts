@@ -1,5 +1,6 @@
-// `POLYLOG__SECTION__KEY` in the environment and `--set section.key=value`: one value each, put over the file's.
+// `POLYLOG__SECTION__KEY`, or `POLYLOG__SECTION__KEY_FILE` with the name of a file that holds the value, and `--set section.key=value`: one value each, put over the file's.
 // An element of an array is named by its `name`: `POLYLOG__LISTENER__kafka__BIND`, `--set listener.kafka.bind=…`.
+import { readFileSync, statSync } from 'node:fs';
 import { type Environment, readText } from './interpolation.ts';
 import { nearest } from './nearest.ts';
 import type { Path, SchemaNode } from './schema-tree.ts';
@@ -14,6 +15,8 @@ import {
 import { pathKey } from './toml-positions.ts';
 
 const ENVIRONMENT_PREFIX = 'POLYLOG__';
+const FILE_SUFFIX = '_FILE';
+const SECRET_BYTES_MAX = 64 * 1024;
 
 /** How keys are spelt where the override comes from. */
 interface Spelling {
@@ -41,11 +44,46 @@ export function overrideFromEnvironment(
   for (const name of Object.keys(environment).sort()) {
     const text = environment[name];
     if (!name.startsWith(ENVIRONMENT_PREFIX) || text === undefined) continue;
-    const source = { kind: 'environment', name } as const;
-    const issue = override(tree, schema, source, name.slice(ENVIRONMENT_PREFIX.length), text, IN_ENVIRONMENT);
+    const issue = overrideByVariable(tree, schema, name, text);
     if (issue) issues.push(issue);
   }
   return issues;
+}
+
+function overrideByVariable(
+  tree: WrittenTree,
+  schema: SchemaNode,
+  name: string,
+  text: string,
+): ConfigIssue | undefined {
+  const source = { kind: 'environment', name } as const;
+  const key = name.slice(ENVIRONMENT_PREFIX.length);
+  const found = find(tree.values, schema, key, IN_ENVIRONMENT);
+  const valueKey = key.endsWith(FILE_SUFFIX) ? key.slice(0, -FILE_SUFFIX.length) : undefined;
+  if (!('message' in found) || valueKey === undefined)
+    return override(tree, schema, source, key, text, IN_ENVIRONMENT);
+  const ofFile = find(tree.values, schema, valueKey, IN_ENVIRONMENT);
+  if ('message' in ofFile) return { source, key: '', ...ofFile };
+  if (tree.overridden.has(pathKey(ofFile.path))) {
+    const hint = `unset it or ${ENVIRONMENT_PREFIX}${valueKey}`;
+    return { source, key: '', message: 'says the same key once more', hint };
+  }
+  const secret = readSecret(text);
+  if ('problem' in secret) return { source, key: '', message: secret.problem };
+  return override(tree, schema, { kind: 'secret', name, file: text }, valueKey, secret.text, IN_ENVIRONMENT);
+}
+
+/** The line's end at the end of the file is an editor's, not the secret's. */
+function readSecret(file: string): { readonly text: string } | { readonly problem: string } {
+  try {
+    const bytes = statSync(file).size;
+    if (bytes > SECRET_BYTES_MAX)
+      return { problem: `names ${file}, which has ${bytes} bytes: too many for a value` };
+    return { text: readFileSync(file, 'utf8').replace(/\r?\n$/, '') };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { problem: `names a file that cannot be read: ${reason}` };
+  }
 }
 
 /** @param settings as given to `--set`: `section.key=value`. */

@@ -1,8 +1,9 @@
 // From the keys of the file to what the broker is started with: `max_packet_size = "1MiB"` → `packetBytesMax`.
 import path from 'node:path';
-import type { BrokerConfig, DeclaredTopic, ListenerConfig } from './broker-config.ts';
+import type { BrokerConfig, DeclaredOrigin, DeclaredTopic, ListenerConfig } from './broker-config.ts';
 import { resolveMapping } from './mappings.ts';
 import type { CheckedConfig, CheckedListener, CheckedTopic } from './schema.ts';
+import type { Path } from './schema-tree.ts';
 
 export interface LogConfig {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -16,7 +17,12 @@ export function resolveLog(config: CheckedConfig): LogConfig {
   return config.log;
 }
 
-export function resolveBroker(config: CheckedConfig, workingDirectory: string): BrokerConfig {
+/** @param placeOf where a key of the file is written: `file:line`, or the name of a variable or flag */
+export function resolveBroker(
+  config: CheckedConfig,
+  workingDirectory: string,
+  placeOf?: (path: Path) => string,
+): BrokerConfig {
   const { server, storage, topics, kafka, mqtt } = config;
   return {
     dataDirectory: path.resolve(workingDirectory, server.data_dir),
@@ -43,7 +49,10 @@ export function resolveBroker(config: CheckedConfig, workingDirectory: string): 
       },
       statePartitions: topics.state_partitions,
     },
-    declaredTopics: config.topic.map(resolveTopic),
+    declaredTopics: config.topic.map((topic, index) => ({
+      ...resolveTopic(topic),
+      ...(placeOf === undefined ? {} : { origin: originOf(topic, index, placeOf) }),
+    })),
     kafka: {
       requestBytesMax: kafka.request_size_max,
       connectionsPerAddressMax: kafka.connections_per_address_max,
@@ -92,7 +101,10 @@ export function resolveBroker(config: CheckedConfig, workingDirectory: string): 
       connectionsPerAddressMax: mqtt.connections_per_address_max,
       publishRateMax: mqtt.publish_rate_max,
       sysIntervalMs: mqtt.sys_interval,
-      mappings: config.mapping.map(resolveMapping),
+      mappings: config.mapping.map((mapping, index) => ({
+        ...resolveMapping(mapping),
+        ...(placeOf === undefined ? {} : { declaredAt: placeOf(['mapping', index]) }),
+      })),
     },
   };
 }
@@ -113,6 +125,15 @@ function resolveListener(listener: CheckedListener): ListenerConfig {
 
 function resolveTopic(topic: CheckedTopic): DeclaredTopic {
   return { name: topic.name, partitions: topic.partitions ?? -1, config: kafkaConfig(topic.config) };
+}
+
+function originOf(topic: CheckedTopic, index: number, placeOf: (path: Path) => string): DeclaredOrigin {
+  const at = (...rest: Path) => placeOf(['topic', index, ...rest]);
+  return {
+    topic: at('name'),
+    partitions: at('partitions'),
+    config: Object.fromEntries(Object.keys(topic.config).map((key) => [key, at('config', key)])),
+  };
 }
 
 /** Kafka keeps its topic configs as text, numbers without units. */

@@ -161,7 +161,9 @@ function* sameNames(
 
 function* sameBinds(listeners: readonly Numbered<CheckedListener>[]): Generator<BrokenRule> {
   for (const [position, { index, value }] of listeners.entries()) {
-    const rival = listeners.slice(0, position).find((earlier) => collide(earlier.value.bind, value.bind));
+    const rival = listeners
+      .slice(0, position)
+      .find((earlier) => portsCollide(earlier.value.bind, value.bind));
     if (rival) {
       const message = `${formatAddress(value.bind)} is taken by listener ${rival.value.name} (${formatAddress(rival.value.bind)})`;
       yield { path: ['listener', index, 'bind'], message, hint: 'each listener needs a port of its own' };
@@ -169,7 +171,8 @@ function* sameBinds(listeners: readonly Numbered<CheckedListener>[]): Generator<
   }
 }
 
-function collide(left: Address, right: Address): boolean {
+/** Whether not both can be listened on. */
+export function portsCollide(left: Address, right: Address): boolean {
   if (left.port !== right.port || left.port === 0) return false;
   return left.host === right.host || isWildcard(left.host) || isWildcard(right.host);
 }

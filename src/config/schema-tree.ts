@@ -27,13 +27,15 @@ export interface ValueNode {
   readonly default: unknown;
   readonly required: boolean;
   readonly description: string;
+  /** In effect after a restart only. */
+  readonly restart: boolean;
 }
 
 export type Path = readonly (string | number)[];
 
 /** @throws when the schema uses a kind of type that this does not know: a mistake in schema.ts. */
 export function schemaTree(schema: z.ZodType): SchemaNode {
-  const { inner, required, fallback, description, form } = unwrap(schema);
+  const { inner, required, fallback, description, form, restart } = unwrap(schema);
   const definition = inner.def;
   switch (definition.type) {
     case 'object': {
@@ -51,18 +53,27 @@ export function schemaTree(schema: z.ZodType): SchemaNode {
         throw new TypeError('an array of the configuration holds tables or texts');
       }
       const shape = { type: 'list', form: form ?? 'list of texts', choices: [] } as const;
-      return { kind: 'value', ...shape, default: fallback, required, description };
+      return { kind: 'value', ...shape, default: fallback, required, description, restart };
     }
     case 'enum': {
       const choices = Object.values((definition as z.core.$ZodEnumDef).entries).map(String);
       const shape = { type: 'string', form: choices.join(' | '), choices } as const;
-      return { kind: 'value', ...shape, default: fallback, required, description };
+      return { kind: 'value', ...shape, default: fallback, required, description, restart };
     }
     default: {
       const type = valueType(definition.type);
       const plainForm = { number: 'whole number', boolean: 'true or false', string: 'text' } as const;
       const written = form ?? (type === 'number-or-string' ? 'number or text' : plainForm[type]);
-      return { kind: 'value', type, form: written, choices: [], default: fallback, required, description };
+      return {
+        kind: 'value',
+        type,
+        form: written,
+        choices: [],
+        default: fallback,
+        required,
+        description,
+        restart,
+      };
     }
   }
 }
@@ -80,10 +91,12 @@ function unwrap(schema: z.ZodType) {
   let fallback: unknown;
   let description: string | undefined;
   let form: string | undefined;
+  let restart = false;
   for (;;) {
     const meta = inner.meta();
     description ??= meta?.description;
     form ??= meta?.form;
+    restart ||= meta?.restart === true;
     const definition = inner.def;
     // Casts: `def.type` decides which definition it is, but zod's types do not discriminate on it.
     if (definition.type === 'prefault') {
@@ -97,7 +110,7 @@ function unwrap(schema: z.ZodType) {
     } else if (definition.type === 'pipe') {
       inner = (definition as z.core.$ZodPipeDef).in as z.ZodType;
     } else {
-      return { inner, required, fallback, description: description ?? '', form };
+      return { inner, required, fallback, description: description ?? '', form, restart };
     }
   }
 }

@@ -114,12 +114,16 @@ export const listenerSchema = z.strictObject({
     )
     .meta({ description: 'Unique; names the listener in logs, in overrides and to the admin API.' }),
   protocol: z.enum(['kafka', 'mqtt', 'mqtt-ws', 'http']).meta({
+    restart: true,
     description: 'What is spoken. `mqtt-ws` is MQTT over WebSocket, at path /mqtt; `http` is the admin API.',
   }),
   bind: address(
     '"host:port"',
     'such as "127.0.0.1:9092", "0.0.0.0:9092" or "[::1]:9092"; port 0 takes any free one',
-  ).meta({ description: 'Address to listen on. Port 0 takes any free port, which is printed.' }),
+  ).meta({
+    restart: true,
+    description: 'Address to listen on. Port 0 takes any free port, which is printed.',
+  }),
   advertised: address('"host:port"', 'as clients reach it, such as "broker.example:9092"').optional().meta({
     description:
       'Kafka: the address that clients are told to connect to. Unset, it is the one that the client reached. A wildcard such as 0.0.0.0 is refused.',
@@ -159,10 +163,12 @@ export const topicSchema = z.strictObject({
       'must be 1 to 249 of A-Z a-z 0-9 . _ - and neither "." nor ".."',
     )
     .meta({
-      description: 'Created at the start if it is missing; never changed or deleted by the configuration.',
+      description:
+        'Created if it is missing, at the start and when the file is read again; never deleted. What is said of it here is changed here alone.',
     }),
   partitions: z.int().min(1).max(100_000).optional().meta({
-    description: 'Partitions to create it with. Unset: `topics.partitions`.',
+    description:
+      'Partitions it has at least; more are added. Unset: `topics.partitions`, when it is created.',
   }),
   config: topicConfigSchema.prefault({}),
 });
@@ -171,13 +177,16 @@ export const configSchema = z.strictObject({
   server: z
     .strictObject({
       data_dir: z.string().min(1).prefault('data').meta({
+        restart: true,
         description: 'Where everything is kept. Relative to the working directory of the process.',
         form: 'path',
       }),
       node_id: z.int().min(0).max(INT32_MAX).prefault(1).meta({
+        restart: true,
         description: "This node's id, as Kafka clients see it.",
       }),
       rack: z.string().min(1).max(255).optional().meta({
+        restart: true,
         description: 'Rack or zone of this node, as Kafka clients see it.',
       }),
     })
@@ -197,32 +206,38 @@ export const configSchema = z.strictObject({
           description: 'Longest time that `flush_messages` leaves records unflushed.',
         }),
       flush_timeout: duration(100, DAY_MS).prefault('30s').meta({
+        restart: true,
         description:
           'A flush to disk that takes longer makes its partition refuse appends until it is reopened.',
       }),
       checkpoint_size: size(64 * 1024, 64 * GIB)
         .prefault('64MiB')
         .meta({
+          restart: true,
           description:
             'After this much was appended to a partition, what a start after a crash must read again is cut short.',
         }),
       index_interval_size: size(512, GIB).prefault('4KiB').meta({
+        restart: true,
         description: 'One index entry for each so many bytes of log.',
       }),
       disk_reserve_size: size(0, 64 * 1024 * GIB)
         .prefault('256MiB')
         .meta({
+          restart: true,
           description:
             'When less is free on the disk, appends are refused; reading, retention and deleting go on. "0B": none.',
         }),
       check_interval: duration(100, 365 * DAY_MS)
         .prefault('5m')
         .meta({
+          restart: true,
           description: 'From one round of retention and compaction to the next.',
         }),
       tail_cache_size: size(MIB, 64 * GIB)
         .prefault('64MiB')
         .meta({
+          restart: true,
           description:
             'Memory for the newest records of all partitions together, so that live readers touch no file.',
         }),
@@ -244,6 +259,7 @@ export const configSchema = z.strictObject({
         description: 'First use creates no further topic when there are this many.',
       }),
       state_partitions: z.int().min(1).max(1_000).prefault(16).meta({
+        restart: true,
         description: 'Partitions of each internal topic; counts only when the data directory is new.',
       }),
       config: topicConfigSchema.prefault({}),
@@ -264,6 +280,7 @@ export const configSchema = z.strictObject({
         description: 'Least serious level that is written.',
       }),
       format: z.enum(['text', 'json']).prefault('text').meta({
+        restart: true,
         description: '`text` for people, `json` for collectors: one object a line.',
       }),
     })

@@ -6,6 +6,8 @@ import { type KeyLines, pathKey } from './toml-positions.ts';
 export type Source =
   | { readonly kind: 'file'; readonly file: string; readonly line: number | undefined }
   | { readonly kind: 'environment'; readonly name: string }
+  /** A secret: its value is shown to nobody. */
+  | { readonly kind: 'secret'; readonly name: string; readonly file: string }
   | { readonly kind: 'flag'; readonly flag: string }
   | { readonly kind: 'default' };
 
@@ -24,6 +26,8 @@ export interface WrittenTree {
   readonly values: WrittenTable;
   readonly lines: KeyLines;
   readonly overridden: Map<string, Source>;
+  /** Names of the variables that the file asks for. */
+  readonly variables: Set<string>;
 }
 
 export type WrittenTable = { [key: string]: unknown };
@@ -73,6 +77,7 @@ export function formatSource(source: Source): string {
     case 'file':
       return source.line === undefined ? source.file : `${source.file}:${source.line}`;
     case 'environment':
+    case 'secret':
       return source.name;
     case 'flag':
       return source.flag;

@@ -4,10 +4,13 @@ import * as z from 'zod';
 import { parseAddress } from './address.ts';
 import { DURATION_FORM, formatDuration, formatSize, parseDuration, parseSize, SIZE_FORM } from './units.ts';
 
-/** What the key table of the README calls the type; read by schema-tree.ts. */
 declare module 'zod' {
+  /** Read by schema-tree.ts. */
   interface GlobalMeta {
+    /** What the key table of the README calls the type. */
     form?: string;
+    /** A reload leaves it as it is; anything else is in effect at once. */
+    restart?: true;
   }
 }
 

@@ -1,9 +1,12 @@
 // The process's log: pino behind the port's `Log`. One event a line: time, level, event name, fields. As text for
 // people or as JSON for collectors. Warnings and errors of one event are limited (repeat-limit.ts); what is less
-// serious is not, since it is written only when asked for or seldom.
+// serious is not, since it is written only when asked for or seldom. How much is written is said for each logger, at any
+// time (levels.ts).
 import { type Logger as PinoLogger, pino } from 'pino';
 import type { Log } from '../../protocols/port.ts';
 import type { LogConfig } from '../config/resolve.ts';
+import { loggerOf } from './events.ts';
+import { type Level, type LevelClock, LogLevels } from './levels.ts';
 import { RepeatLimit } from './repeat-limit.ts';
 
 /** Where lines go; `process.stderr`, or what a test gives. */
@@ -13,6 +16,7 @@ export interface LogOutput {
 }
 
 export interface HubLog extends Log {
+  readonly levels: LogLevels;
   /** For the last event of a process: never limited, written before this returns. */
   fatal(event: string, fields?: object): void;
   /** Writes the counts that are still held back. */
@@ -23,6 +27,8 @@ export interface HubLogOptions extends LogConfig {
   readonly output: LogOutput;
   /** Milliseconds from any start; a test gives its own. */
   readonly now?: () => number;
+  /** Of levels that go back by themselves; a test gives its own. */
+  readonly levelClock?: LevelClock;
 }
 
 const REPEAT_BURST = 10;
@@ -33,7 +39,8 @@ export async function openLog(options: HubLogOptions): Promise<HubLog> {
   const destination = options.format === 'text' ? await textOutput(options.output) : options.output;
   const logger = pino(
     {
-      level: options.level,
+      // Levels are judged here, by logger: pino is given what is to be written.
+      level: 'debug',
       base: null,
       messageKey: 'event',
       timestamp: pino.stdTimeFunctions.isoTime,
@@ -42,8 +49,17 @@ export async function openLog(options: HubLogOptions): Promise<HubLog> {
     },
     { write: (line: string) => void destination.write(line) },
   );
-  return new LimitedLog(logger, options.now ?? (() => performance.now()));
+  return new LimitedLog(logger, options);
 }
+
+/** Keeps no process alive. */
+const LEVEL_CLOCK: LevelClock = {
+  now: () => Date.now(),
+  setTimer: (delayMs, callback) => {
+    const timer = setTimeout(callback, delayMs).unref();
+    return { cancel: () => clearTimeout(timer) };
+  },
+};
 
 /** Imported here only: a hub that logs JSON never needs it. */
 async function textOutput(output: LogOutput): Promise<LogOutput> {
@@ -60,34 +76,39 @@ async function textOutput(output: LogOutput): Promise<LogOutput> {
 }
 
 class LimitedLog implements HubLog {
+  readonly levels: LogLevels;
   readonly #logger: PinoLogger;
   readonly #limit: RepeatLimit;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(logger: PinoLogger, now: () => number) {
+  constructor(logger: PinoLogger, { level, now, levelClock }: HubLogOptions) {
     this.#logger = logger;
+    this.levels = new LogLevels(level, levelClock ?? LEVEL_CLOCK, ({ name, level, source, untilMs }) => {
+      const until = untilMs === undefined ? undefined : new Date(untilMs).toISOString();
+      this.info('log-level-changed', { logger: name, to: level, source, until });
+    });
     this.#limit = new RepeatLimit({
       burst: REPEAT_BURST,
       windowMs: REPEAT_WINDOW_MS,
       eventsMax: REPEAT_EVENTS_MAX,
-      now,
+      now: now ?? (() => performance.now()),
     });
   }
 
   debug(event: string, fields?: object): void {
-    this.#logger.debug(fields ?? {}, event);
+    if (this.#writes('debug', event)) this.#logger.debug(fields ?? {}, event);
   }
 
   info(event: string, fields?: object): void {
-    this.#logger.info(fields ?? {}, event);
+    if (this.#writes('info', event)) this.#logger.info(fields ?? {}, event);
   }
 
   warn(event: string, fields?: object): void {
-    if (this.#admits(event, fields)) this.#logger.warn(fields ?? {}, event);
+    if (this.#writes('warn', event) && this.#admits(event, fields)) this.#logger.warn(fields ?? {}, event);
   }
 
   error(event: string, fields?: object): void {
-    if (this.#admits(event, fields)) this.#logger.error(fields ?? {}, event);
+    if (this.#writes('error', event) && this.#admits(event, fields)) this.#logger.error(fields ?? {}, event);
   }
 
   fatal(event: string, fields?: object): void {
@@ -96,9 +117,14 @@ class LimitedLog implements HubLog {
   }
 
   close(): void {
+    this.levels.close();
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#tellSuppressed(true);
+  }
+
+  #writes(level: Level, event: string): boolean {
+    return this.levels.mayWrite(level) && this.levels.writes(loggerOf(event), level);
   }
 
   #admits(event: string, fields: object | undefined): boolean {

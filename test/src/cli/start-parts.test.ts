@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type BannerFacts, banner } from '../../../src/cli/banner.ts';
 import { listenForSignals } from '../../../src/cli/signals.ts';
 import { startupProblem } from '../../../src/cli/startup-problem.ts';
-import type { HubLog } from '../../../src/log/hub-log.ts';
 import { BrokerError } from '../../../src/running-broker.ts';
 import { StorageError } from '../../../storage/index.ts';
 
@@ -20,8 +19,7 @@ describe('signals', () => {
     const source = new EventEmitter();
     const exits: number[] = [];
     const events: string[] = [];
-    const note = (event: string) => void events.push(event);
-    const log: HubLog = { debug: note, info: note, warn: note, error: note, fatal: note, close: () => {} };
+    const log = { fatal: (event: string) => void events.push(event) };
     const first = listenForSignals({ source, exit: (code) => exits.push(code), log });
     return { source, exits, events, first };
   }
