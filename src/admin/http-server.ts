@@ -1,6 +1,7 @@
 // The type of the admin API's server, which routes are added to: fastify with zod's schemas, and nothing else that
 // could check them.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger, FastifyInstance, FastifyServerOptions, RawServerDefault } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 
@@ -11,6 +12,23 @@ export type HttpServer = FastifyInstance<
   FastifyBaseLogger,
   ZodTypeProvider
 >;
+
+interface StreamReply {
+  type(contentType: string): unknown;
+  send(payload: never): unknown;
+}
+
+/** Answers with bytes or text piece by piece; the schema of such an answer is that of one line, or says nothing. */
+export function sendStream<Reply extends StreamReply>(
+  reply: Reply,
+  type: string,
+  body: Readable | Buffer,
+): Reply {
+  reply.type(type);
+  // A cast: the type that fastify has from the schema is that of what is parsed.
+  reply.send(body as never);
+  return reply;
+}
 
 type SchemaController = NonNullable<FastifyServerOptions['schemaController']>;
 

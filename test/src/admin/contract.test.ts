@@ -7,10 +7,11 @@ import type { Area, RightCall } from './contract/area.ts';
 import { groupsArea } from './contract/groups-area.ts';
 import { hubArea } from './contract/hub-area.ts';
 import { MQTT_TOML, mqttArea } from './contract/mqtt-area.ts';
+import { recordsArea } from './contract/records-area.ts';
 import { TOPICS_TOML, topicsArea } from './contract/topics-area.ts';
 import { TRANSACTIONS, transactionsArea } from './contract/transactions-area.ts';
 
-const AREAS: readonly Area[] = [hubArea, groupsArea, topicsArea, transactionsArea, mqttArea];
+const AREAS: readonly Area[] = [hubArea, groupsArea, topicsArea, recordsArea, transactionsArea, mqttArea];
 const ROUTES = Object.fromEntries(AREAS.flatMap(({ routes }) => Object.entries(routes)));
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
