@@ -4,17 +4,24 @@
 // The front ends are imported while the stores wait for the disk: half of the program's files are theirs.
 import type { Log } from '../protocols/port.ts';
 import type { BrokerConfig } from './config/broker-config.ts';
-import { type Broker, type BrokerOptions, type FrontEndFactory, runBroker } from './running-broker.ts';
+import type { FrontEndFactory } from './front-ends.ts';
+import { type Broker, type BrokerOptions, runBroker } from './running-broker.ts';
 
 const FRONT_ENDS: readonly FrontEndFactory[] = [
   {
     protocol: 'kafka',
-    create: async (hub, config) => (await importKafka()).createKafkaFrontEnd(hub, config.kafka),
+    create: async (hub, config) => {
+      const frontEnd = await (await importKafka()).createKafkaFrontEnd(hub, config.kafka);
+      return { frontEnd, reconfigure: ({ kafka }) => frontEnd.reconfigure(kafka) };
+    },
   },
   {
     protocol: 'mqtt',
     transports: ['mqtt-ws'],
-    create: async (hub, config) => (await importMqtt()).createMqttFrontEnd(hub, config.mqtt),
+    create: async (hub, config) => {
+      const frontEnd = (await importMqtt()).createMqttFrontEnd(hub, config.mqtt);
+      return { frontEnd, reconfigure: ({ mqtt }) => frontEnd.reconfigure(mqtt) };
+    },
   },
 ];
 

@@ -4,7 +4,6 @@ import path from 'node:path';
 import type {
   Clock,
   Endpoint,
-  FrontEnd,
   GroupDirectory,
   GroupError,
   Hub,
@@ -22,8 +21,10 @@ import {
   type StoreCounters,
 } from '../storage/index.ts';
 import type { BrokerConfig, ListenerConfig } from './config/broker-config.ts';
+import { type AdminServer, type FrontEndFactory, FrontEnds } from './front-ends.ts';
 import { SYSTEM_CLOCK, SYSTEM_RANDOM } from './hub/clock.ts';
 import { type LocalHub, openHub } from './hub/hub.ts';
+import { settledWithin } from './settled-within.ts';
 
 export interface Broker {
   readonly config: BrokerConfig;
@@ -41,6 +42,11 @@ export interface Broker {
   listeners(): readonly ListenerView[];
   /** Why it does not serve everything, a phrase each; empty when it does. */
   ready(): readonly string[];
+  /**
+   * Takes another configuration, but for what is fixed by the start: see the key table of config/README.md. Throws
+   * HubError or BrokerError, with a sentence for the user, when that cannot be done; nothing has changed then.
+   */
+  reconfigure(next: BrokerConfig): Promise<void>;
   /** Resolves in less than 5 s, whatever hangs. Idempotent. */
   stop(): Promise<void>;
 }
@@ -54,19 +60,6 @@ export interface Recovery {
   readonly previousStopWasClean: boolean;
 }
 
-export interface FrontEndFactory {
-  /** As listeners name it. */
-  readonly protocol: string;
-  /** Its other names there. */
-  readonly transports?: readonly string[];
-  create(hub: Hub, config: BrokerConfig): FrontEnd | Promise<FrontEnd>;
-}
-
-export interface AdminServer {
-  listeners(): readonly ListenerView[];
-  close(): Promise<void>;
-}
-
 export interface BrokerOptions {
   /** Serves the listeners of protocol `http`; without it they stay closed. */
   readonly startAdmin?: (broker: Broker, listeners: readonly ListenerConfig[]) => Promise<AdminServer>;
@@ -74,19 +67,6 @@ export interface BrokerOptions {
   readonly random?: Random;
   readonly fileSystem?: FileSystem;
 }
-
-/** Why a broker did not start, in a sentence for whoever configures it. */
-export class BrokerError extends Error {
-  readonly code: 'listen' | 'protocol';
-
-  constructor(code: 'listen' | 'protocol', message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.name = 'BrokerError';
-    this.code = code;
-  }
-}
-
-const ADMIN_PROTOCOL = 'http';
 
 /** Clients get this long to be answered and told goodbye … */
 const DRAIN_MS = 2000;
@@ -119,9 +99,9 @@ export async function runBroker(
   frontEnds: readonly FrontEndFactory[],
   options: BrokerOptions = {},
 ): Promise<Broker> {
-  const broker = new RunningBroker(config, log, options);
+  const broker = new RunningBroker(config, log, frontEnds, options);
   try {
-    await broker.start(frontEnds);
+    await broker.start();
     return broker;
   } catch (error) {
     await broker.stop();
@@ -130,39 +110,53 @@ export async function runBroker(
 }
 
 class RunningBroker implements Broker {
-  readonly config: BrokerConfig;
   readonly startedAtMs: number;
+  #config: BrokerConfig;
   readonly #log: Log;
   readonly #options: BrokerOptions;
   readonly #clock: Clock;
   readonly #random: Random;
   /** Of the stores and the hub, in the order in which they were opened. */
   readonly #closings: { readonly what: string; readonly work: () => Promise<void> }[] = [];
-  readonly #frontEnds: FrontEnd[] = [];
+  readonly #frontEnds: FrontEnds;
+  /** One after the other; never rejects. */
+  #reconfiguring: Promise<unknown> = Promise.resolve();
   #state: 'starting' | 'started' | 'stopping' = 'starting';
   #store: LogStore | undefined;
   #hub: LocalHub | undefined;
-  #admin: AdminServer | undefined;
   #recovery: Recovery | undefined;
   #stopping: Promise<void> | undefined;
 
-  constructor(config: BrokerConfig, log: Log, options: BrokerOptions) {
-    this.config = config;
+  constructor(config: BrokerConfig, log: Log, factories: readonly FrontEndFactory[], options: BrokerOptions) {
+    this.#config = config;
     this.#log = log;
     this.#options = options;
     this.#clock = options.clock ?? SYSTEM_CLOCK;
     this.#random = options.random ?? SYSTEM_RANDOM;
     this.startedAtMs = this.#clock.now();
+    const { startAdmin } = options;
+    this.#frontEnds = new FrontEnds({
+      factories,
+      startAdmin: startAdmin && ((listeners) => startAdmin(this, listeners)),
+      log,
+    });
   }
 
-  async start(factories: readonly FrontEndFactory[]): Promise<void> {
+  async start(): Promise<void> {
     await this.#openHub();
-    for (const listener of this.config.listeners) {
-      if (listener.protocol !== ADMIN_PROTOCOL) await this.#listen(listener, factories);
-    }
-    await this.#startAdmin();
+    await this.#frontEnds.start(this.#started.hub, this.#config);
     this.#state = 'started';
     this.#log.info('started', { ...this.recovery, faults: this.#started.hub.faults().length });
+  }
+
+  get config(): BrokerConfig {
+    return this.#config;
+  }
+
+  reconfigure(next: BrokerConfig): Promise<void> {
+    const done = this.#reconfiguring.then(() => this.#reconfigure(next));
+    this.#reconfiguring = done.catch(() => undefined); // the failure is the caller's
+    return done;
   }
 
   stop(): Promise<void> {
@@ -187,22 +181,21 @@ class RunningBroker implements Broker {
   }
 
   get groups(): GroupDirectory {
-    return this.#frontEnds.find((frontEnd) => frontEnd.groups !== undefined)?.groups ?? NO_GROUPS;
+    return this.#frontEnds.all.find((frontEnd) => frontEnd.groups !== undefined)?.groups ?? NO_GROUPS;
   }
 
   get transactions(): TransactionDirectory {
-    const coordinates = this.#frontEnds.find((frontEnd) => frontEnd.transactions !== undefined);
+    const coordinates = this.#frontEnds.all.find((frontEnd) => frontEnd.transactions !== undefined);
     return coordinates?.transactions ?? NO_TRANSACTIONS;
   }
 
   get messaging(): MessagingDirectory | undefined {
-    return this.#frontEnds.find((frontEnd) => frontEnd.messaging !== undefined)?.messaging;
+    return this.#frontEnds.all.find((frontEnd) => frontEnd.messaging !== undefined)?.messaging;
   }
 
   listeners(): readonly ListenerView[] {
-    const bound = this.#frontEnds.flatMap((frontEnd) => frontEnd.listeners());
-    const byName = new Map([...bound, ...(this.#admin?.listeners() ?? [])].map((each) => [each.name, each]));
-    return this.config.listeners.flatMap(({ name }) => byName.get(name) ?? []);
+    const byName = new Map(this.#frontEnds.listeners().map((each) => [each.name, each]));
+    return this.#config.listeners.flatMap(({ name }) => byName.get(name) ?? []);
   }
 
   ready(): readonly string[] {
@@ -219,7 +212,7 @@ class RunningBroker implements Broker {
   }
 
   async #openHub(): Promise<void> {
-    const { dataDirectory, nodeId, rack, storage, topics, declaredTopics } = this.config;
+    const { dataDirectory, nodeId, rack, storage, topics, declaredTopics } = this.#config;
     const surroundings = { clock: this.#clock, random: this.#random, log: this.#log };
     const { fileSystem } = this.#options;
     const beganAtMs = this.#clock.monotonic();
@@ -234,7 +227,7 @@ class RunningBroker implements Broker {
     this.#closings.push({ what: 'log store', work: () => store.close() });
     const metaStore = await openMetaStore(path.join(dataDirectory, 'meta'));
     this.#closings.push({ what: 'meta store', work: () => metaStore.close() });
-    const advertised = advertisedBy(this.config.listeners);
+    const advertised = advertisedBy(this.#config.listeners);
     const hub = await openHub({
       store,
       metaStore,
@@ -257,41 +250,29 @@ class RunningBroker implements Broker {
     };
   }
 
-  async #listen(listener: ListenerConfig, factories: readonly FrontEndFactory[]): Promise<void> {
-    const { name, protocol, host, port, advertised: _, ...options } = listener;
-    const frontEnd =
-      this.#frontEnds.find((each) => speaks(each, protocol)) ??
-      (await this.#createFrontEnd(listener, factories));
+  // ------------------------------------------------------------------------------------------- changing
+
+  /** What may fail comes first and is taken back; then what cannot. */
+  async #reconfigure(next: BrokerConfig): Promise<void> {
+    if (this.#state !== 'started') throw new Error(`the hub is ${this.#state}`);
+    const { hub } = this.#started;
+    const running = this.#config;
+    const opened = await this.#frontEnds.openNew(hub, running, next);
     try {
-      await frontEnd.listen({ name, protocol, host, port, ...options });
+      const { topics, declaredTopics, listeners } = next;
+      await hub.reconfigure({ topics, declaredTopics, advertised: advertisedBy(listeners) });
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      throw new BrokerError(
-        'listen',
-        `listener "${name}" cannot listen on ${host}:${port}: ${reason}`,
-        error,
-      );
+      await this.#frontEnds.close(opened);
+      throw error;
     }
-  }
-
-  async #createFrontEnd(
-    { name, protocol }: ListenerConfig,
-    factories: readonly FrontEndFactory[],
-  ): Promise<FrontEnd> {
-    const factory = factories.find((each) => speaks(each, protocol));
-    if (factory === undefined) {
-      throw new BrokerError('protocol', `listener "${name}": there is no protocol "${protocol}"`);
-    }
-    const frontEnd = await factory.create(this.#started.hub, this.config);
-    this.#frontEnds.push(frontEnd);
-    return frontEnd;
-  }
-
-  async #startAdmin(): Promise<void> {
-    const listeners = this.config.listeners.filter(({ protocol }) => protocol === ADMIN_PROTOCOL);
-    const { startAdmin } = this.#options;
-    if (startAdmin === undefined || listeners.length === 0) return;
-    this.#admin = await startAdmin(this, listeners);
+    this.#frontEnds.change(next);
+    this.#config = next;
+    const stays = new Set(next.listeners.map(({ name }) => name));
+    const gone = running.listeners.filter(({ name }) => !stays.has(name));
+    const ofAdmin = new Set(this.#frontEnds.admin?.listeners().map(({ name }) => name));
+    // Whoever asked for this may have asked there, and is answered first.
+    void this.#frontEnds.close(gone.flatMap(({ name }) => (ofAdmin.has(name) ? [name] : [])));
+    await this.#frontEnds.close(gone.flatMap(({ name }) => (ofAdmin.has(name) ? [] : [name])));
   }
 
   // -------------------------------------------------------------------------------------------- stopping
@@ -300,6 +281,8 @@ class RunningBroker implements Broker {
     const wasStarted = this.#state === 'started';
     this.#state = 'stopping';
     const beganAtMs = performance.now();
+    // What it opens is to be closed too.
+    await settledWithin(this.#reconfiguring, CLOSE_MS);
     const close = async (what: string, limitMs: number, work: () => Promise<void>): Promise<void> => {
       const remainingMs = Math.max(0, STOP_MS - (performance.now() - beganAtMs));
       const outcome = await settledWithin(work(), Math.min(limitMs, remainingMs));
@@ -309,41 +292,19 @@ class RunningBroker implements Broker {
         outcome === 'late' ? { what, limitMs } : { what, error: outcome.error },
       );
     };
-    const frontEnds = this.#frontEnds;
+    const frontEnds = this.#frontEnds.all;
     await Promise.all(frontEnds.map((each) => close(`drain ${each.protocol}`, DRAIN_MS, () => each.drain())));
     await Promise.all(frontEnds.map((each) => close(each.protocol, CLOSE_MS, () => each.close())));
     // After them, so that whoever asks hears "not ready" until the clients are gone.
-    const admin = this.#admin;
+    const { admin } = this.#frontEnds;
     if (admin !== undefined) await close('admin', CLOSE_MS, () => admin.close());
     for (const { what, work } of this.#closings.toReversed()) await close(what, STOP_MS, work);
     if (wasStarted) this.#log.info('stopped', { durationMs: Math.round(performance.now() - beganAtMs) });
   }
 }
 
-function speaks({ protocol, transports }: FrontEndFactory | FrontEnd, asked: string): boolean {
-  return protocol === asked || transports?.includes(asked) === true;
-}
-
 function advertisedBy(listeners: readonly ListenerConfig[]): ReadonlyMap<string, Endpoint> {
   return new Map(
     listeners.flatMap(({ name, advertised }) => (advertised === undefined ? [] : [[name, advertised]])),
   );
-}
-
-/** The timer keeps the process alive: it must not end before the stores have been closed. */
-async function settledWithin(
-  work: Promise<void>,
-  limitMs: number,
-): Promise<'settled' | 'late' | { readonly error: unknown }> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(resolve, limitMs, 'late');
-  });
-  const done = work.then(
-    () => 'settled' as const,
-    (error: unknown) => ({ error }),
-  );
-  const outcome = await Promise.race([done, late]);
-  clearTimeout(timer);
-  return outcome;
 }

@@ -2,7 +2,7 @@
 // without an admin API never pays for it.
 import type { ListenerView, Log } from '../../protocols/port.ts';
 import type { ListenerConfig } from '../config/broker-config.ts';
-import { type AdminServer, BrokerError } from '../running-broker.ts';
+import { type AdminServer, BrokerError } from '../front-ends.ts';
 import type { Authorize } from './access.ts';
 import type { HttpServer } from './http-server.ts';
 import type { AdminTarget } from './target.ts';
@@ -33,6 +33,15 @@ export async function startAdmin(options: AdminOptions): Promise<AdminServer> {
   const open: OpenListener[] = [];
   const admin: AdminServer = {
     listeners: () => open.map(viewOf),
+    listen: async (listener) => void open.push(await openListener(options, listener)),
+    changeListener: ({ name, connectionsMax }) => {
+      const listener = open.find((each) => each.name === name);
+      if (listener !== undefined) listener.server.server.maxConnections = connectionsMax;
+    },
+    closeListener: async (name) => {
+      const index = open.findIndex((each) => each.name === name);
+      if (index >= 0) await Promise.all(open.splice(index, 1).map(closeListener));
+    },
     close: async () => {
       await Promise.all(open.splice(0).map(closeListener));
     },

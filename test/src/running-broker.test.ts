@@ -2,12 +2,8 @@
 import path from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { FrontEnd, ListenerOptions, ListenerView } from '../../protocols/port.ts';
-import {
-  type Broker,
-  type BrokerOptions,
-  type FrontEndFactory,
-  runBroker,
-} from '../../src/running-broker.ts';
+import type { AdminServer, FrontEndFactory } from '../../src/front-ends.ts';
+import { type Broker, type BrokerOptions, runBroker } from '../../src/running-broker.ts';
 import { configOf, listener } from './broker-fixture.ts';
 import { temporaryDirectory } from './hub/hub-fixture.ts';
 import { TestLog } from './hub/test-log.ts';
@@ -35,10 +31,19 @@ function recorded(protocol: string, steps: string[], changes: Partial<FrontEnd> 
     protocol,
     create: () => {
       note('create');
-      return frontEnd;
+      return { frontEnd };
     },
   };
 }
+
+const adminServer = (own: Partial<AdminServer>): AdminServer => ({
+  listeners: () => [],
+  listen: async () => undefined,
+  changeListener: () => undefined,
+  closeListener: async () => undefined,
+  close: async () => undefined,
+  ...own,
+});
 
 test('starts the hub, one front end for each protocol and the admin server; stops them in reverse', async () => {
   const steps: string[] = [];
@@ -51,7 +56,7 @@ test('starts the hub, one front end for each protocol and the admin server; stop
   const startAdmin: BrokerOptions['startAdmin'] = async (broker, wanted) => {
     steps.push(`admin: ${wanted.map(({ name }) => name)}, ready: ${broker.ready()}`);
     const close = async () => void steps.push(`admin: close, ready: ${broker.ready()}`);
-    return { listeners: () => [{ ...listeners[0]!, port: 5000, connections: 0 }], close };
+    return adminServer({ listeners: () => [{ ...listeners[0]!, port: 5000, connections: 0 }], close });
   };
   const factories = [recorded('a', steps), recorded('b', steps), recorded('unused', steps)];
   const config = configOf(path.join(temporaryDirectory(), 'data'), listeners);

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type BannerFacts, banner } from '../../../src/cli/banner.ts';
 import { listenForSignals } from '../../../src/cli/signals.ts';
 import { startupProblem } from '../../../src/cli/startup-problem.ts';
-import { BrokerError } from '../../../src/running-broker.ts';
+import { BrokerError } from '../../../src/front-ends.ts';
 import { StorageError } from '../../../storage/index.ts';
 
 describe('signals', () => {
