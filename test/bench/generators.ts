@@ -27,7 +27,7 @@ export interface LoadRun {
   readonly records: number;
 }
 
-const PROGRAMS = ['kafka-load', 'mqtt-load'] as const;
+const PROGRAMS = ['kafka-load', 'transaction-load', 'mqtt-load'] as const;
 const TIMEOUT_MS = 600_000;
 const ARRIVING = 'arrivals';
 
@@ -75,14 +75,14 @@ export class Generators {
 
   #start({ generator, args }: Pick<Load, 'generator' | 'args'>, to: LoadRun): Child {
     const { target, topic, records } = to;
-    const isKafka = generator === 'kafka-load';
-    const port = isKafka ? target.kafkaPort : target.mqttPort;
+    const isMqtt = generator === 'mqtt-load';
+    const port = isMqtt ? target.mqttPort : target.kafkaPort;
     if (port === undefined) throw new Error(`${target.name} has no port for ${generator}`);
     // What keeps a pace takes as long as it takes.
     const limit = args.includes('--rate') || args.includes(ARRIVING) ? [] : ['--seconds', `${SECONDS_MAX}`];
     const whole = [
       ...['--port', `${port}`, '--pid', `${target.pid}`, '--topic', topic, ...limit],
-      ...[isKafka ? '--records' : '--messages', `${records}`, ...args],
+      ...[isMqtt ? '--messages' : '--records', `${records}`, ...args],
     ];
     return new Child(join(this.#directory, generator), whole, { timeoutMs: TIMEOUT_MS });
   }

@@ -25,6 +25,12 @@ const fetch = (size: number, batch: number): Load => ({
   args: ['--mode', 'fetch', '--size', `${size}`, '--batch', `${batch}`],
 });
 
+/** One after the other, in 50 partitions each; the end is over when it is answered, or when consumers see it. */
+const transactions = (until: 'answered' | 'visible'): Load => ({
+  generator: 'transaction-load',
+  args: ['--partitions', '50', '--until', until],
+});
+
 const FILL: Load = produce({ size: 100, batch: 100, connections: 1 });
 
 const faster = (against: string, atLeast: number): Bar => ({ against, metric: 'recordsPerSecond', atLeast });
@@ -103,6 +109,33 @@ export const kafkaScenarios: readonly Scenario[] = [
     records: 1_000_000,
     metric: 'recordsPerSecond',
     bars: [],
+  },
+  {
+    name: "Apache's producer-perf, 1,000 B in transactions of 100 ms",
+    load: {
+      generator: 'producer-perf',
+      args: [
+        ...['--record-size', '1000'],
+        ...['--transactional-id', 'producer-perf', '--transaction-duration-ms', '100'],
+      ],
+    },
+    records: 300_000,
+    metric: 'recordsPerSecond',
+    bars: [faster('kafka', 0.9)],
+  },
+  {
+    name: 'end of a transaction over 50 partitions, until all of it is visible',
+    load: transactions('visible'),
+    records: 2_000,
+    metric: 'p99Ms',
+    bars: [{ against: 'kafka', metric: 'p99Ms', atMost: 1 }],
+  },
+  {
+    name: 'end of a transaction over 50 partitions, until it is answered',
+    load: transactions('answered'),
+    records: 2_000,
+    metric: 'p99Ms',
+    bars: [{ against: 'kafka', metric: 'p99Ms', atMost: 1 }],
   },
   {
     name: "Apache's consumer-perf, 100 B × 100",

@@ -1,7 +1,7 @@
 // What a measurement is, as data: a load, the number of its result that counts, and the bars that it is held to.
 
 /** The load generators of load/, and Apache's own clients. */
-export type Generator = 'kafka-load' | 'mqtt-load' | 'producer-perf' | 'consumer-perf';
+export type Generator = 'kafka-load' | 'transaction-load' | 'mqtt-load' | 'producer-perf' | 'consumer-perf';
 
 /** The numbers of a result that may be compared. */
 export type Metric =
@@ -36,7 +36,7 @@ export interface Scenario {
   /** What must be in the topic before. */
   readonly prepare?: Load;
   readonly load: Load;
-  /** Records of one measured run at most; loads that can be cut short end after {@link SECONDS_MAX}. */
+  /** Records (of `transaction-load`: transactions) of one measured run at most; loads that can be cut short end after {@link SECONDS_MAX}. */
   readonly records: number;
   readonly metric: Metric;
   readonly bars: readonly Bar[];
