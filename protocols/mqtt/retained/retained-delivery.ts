@@ -12,10 +12,14 @@ import type { RetainedRequest } from './retained-request.ts';
 import type { StoredMessage } from './retained-table.ts';
 import type { RetainedTopic, TopicWalk } from './topic-index.ts';
 
-/** Messages that are read at once. */
-const READS = 64;
-/** Nodes of the index that are looked at in one turn of the event loop. */
-const STEPS_PER_TURN = 2000;
+/** Messages that are read at once … */
+const READS = 16;
+/** … and sent before others have a turn, where that has not come before by the time. */
+const SENDS_PER_LOOK = 8;
+/** Nodes of the index that are looked at before the time is … */
+const STEPS_PER_LOOK = 64;
+/** … and in one slice. */
+const STEPS_PER_SLICE = 2000;
 
 export interface RetainedDeliveryOptions {
   readonly session: Session;
@@ -68,15 +72,41 @@ export class RetainedDelivery {
 
   async #sendMatches(request: RetainedRequest): Promise<void> {
     const { retained, session } = this.#options;
+    const { slices } = retained;
     // What is committed and not in the index yet is older than the subscription: nobody else sends it.
     await retained.settled();
     const version = retained.version;
     const walk = retained.walk(request.filter);
     while (!walk.ended && !session.closed) {
-      const topics = nextOf(walk, version, this.#options.clock.now());
-      if (topics.length > 0) await this.#send(await this.#read(topics), request);
-      if (!walk.ended) await nextTurn();
+      await slices.begin();
+      let found: readonly Found[] = [];
+      try {
+        const topics = this.#nextOf(walk, version);
+        if (topics.length > 0) found = await this.#read(topics);
+      } finally {
+        slices.end();
+      }
+      if (found.length > 0) await this.#send(found, request);
     }
+  }
+
+  /** The next topics whose message the subscription has not seen come. */
+  #nextOf(walk: TopicWalk, version: number): RetainedTopic[] {
+    const { clock, retained } = this.#options;
+    const { slices } = retained;
+    const nowMs = clock.now();
+    const topics: RetainedTopic[] = [];
+    const stepsEnd = walk.steps + STEPS_PER_SLICE;
+    for (let lookAt = walk.steps + STEPS_PER_LOOK; topics.length < READS && walk.steps < stepsEnd; ) {
+      const topic = walk.next(lookAt - walk.steps);
+      if (topic !== undefined && topic.version <= version && topic.entry!.expiresAtMs > nowMs)
+        topics.push(topic);
+      if (walk.ended) break;
+      if (walk.steps < lookAt) continue;
+      if (slices.isOver) break;
+      lookAt = walk.steps + STEPS_PER_LOOK;
+    }
+    return topics;
   }
 
   #read(topics: readonly RetainedTopic[]): Promise<Found[]> {
@@ -91,8 +121,14 @@ export class RetainedDelivery {
 
   async #send(found: readonly Found[], request: RetainedRequest): Promise<void> {
     const { session } = this.#options;
+    const { slices } = this.#options.retained;
     await this.#whenCurrent(found);
+    let sent = 0;
     for (const { topic, version, stored } of found) {
+      if (++sent % SENDS_PER_LOOK === 0 && slices.isOver) {
+        await slices.begin();
+        slices.end();
+      }
       for (;;) {
         // Another has taken its place since, and comes, or has come, as a message like others.
         if (stored === undefined || topic.version !== version || session.closed) break;
@@ -130,18 +166,6 @@ export class RetainedDelivery {
   }
 }
 
-/** The next topics whose message the subscription has not seen come. */
-function nextOf(walk: TopicWalk, version: number, nowMs: number): RetainedTopic[] {
-  const topics: RetainedTopic[] = [];
-  const stepsEnd = walk.steps + STEPS_PER_TURN;
-  while (topics.length < READS && walk.steps < stepsEnd) {
-    const topic = walk.next(stepsEnd - walk.steps);
-    if (topic === undefined) break;
-    if (topic.version <= version && topic.entry!.expiresAtMs > nowMs) topics.push(topic);
-  }
-  return topics;
-}
-
 /** RETAIN is set on what is sent because of a subscription, whatever its options say [MQTT-3.3.1-8]. */
 function deliveryOf(session: Session, { qos, identifier }: RetainedRequest): Delivery<Session> {
   return {
@@ -158,8 +182,4 @@ function encodedTopicOf(topic: Buffer): Buffer {
   encoded.writeUInt16BE(topic.length, 0);
   encoded.set(topic, 2);
   return encoded;
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

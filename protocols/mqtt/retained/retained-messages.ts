@@ -12,6 +12,7 @@ import { RetainFollowers } from './retain-followers.ts';
 import { encodeRetained } from './retained-record.ts';
 import type { Change, StoredMessage } from './retained-table.ts';
 import { RetainedTable } from './retained-table.ts';
+import { Slices } from './slices.ts';
 import type { RetainedTopic, Source, TopicWalk } from './topic-index.ts';
 import { TopicIndex } from './topic-index.ts';
 
@@ -46,6 +47,8 @@ export class RetainedMessages {
   readonly #limits: RetainedLimits;
   readonly #table: RetainedTable;
   readonly #followers: RetainFollowers;
+  /** Of those who are sent many. */
+  readonly slices: Slices;
   readonly #message = new MessageView();
   /** Topics of publishes under way that have been let in: they count as if they were there. */
   readonly #admitted = new Map<string, number>();
@@ -54,12 +57,15 @@ export class RetainedMessages {
 
   private constructor(options: RetainedOptions, table: RetainedTable) {
     this.#hub = options.hub;
+    this.slices = new Slices(options.hub.clock);
     this.#counters = options.counters;
     this.#topics = options.topics;
     this.#limits = options.limits;
     this.#table = table;
     this.#followers = new RetainFollowers(options.hub, table, {
       nameOf: (kafkaTopic) => options.topics.nameOf(kafkaTopic),
+      visibilityOf: (kafkaTopic) => options.topics.visibilityOf(kafkaTopic),
+      retainedFrom: (topic) => table.index.find(topic)?.entry,
       changeOf: (cursor, follower) => this.#changeOf(cursor, follower),
     });
   }
@@ -203,7 +209,7 @@ export class RetainedMessages {
     const message = this.#message;
     const match = this.#topics.match(cursor, follower.name);
     message.read(cursor, match.encodedTopic, this.#hub.clock.now());
-    if (!message.retain || !match.delivers) return undefined;
+    if (!message.retain || !match.delivers || match.ignoresRetain) return undefined;
     const { topic } = match;
     if (this.#isOlder(topic, cursor, follower)) return undefined;
     // [MQTT-3.3.1-6]; one that has expired is as good as none.
