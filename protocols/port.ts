@@ -617,6 +617,25 @@ export interface HubSettings {
   readonly statePartitions: number;
 }
 
+/** How often a number was how large. */
+export interface Histogram {
+  /** Ascending: each is the largest number that its range takes. */
+  readonly bounds: readonly number[];
+  /** One more than there are bounds: the last is of numbers above all of them. */
+  readonly counts: ArrayLike<number>;
+  readonly sum: number;
+  observe(value: number): void;
+}
+
+/** Takes what somebody has counted when an operator asks; src/metrics/ says which names there are, and their labels. */
+export interface MetricSink {
+  /** Numbers of one name and the same labels are added up. */
+  add(name: string, value: number, labels?: MetricLabels): void;
+  addHistogram(name: string, histogram: Histogram, labels?: MetricLabels): void;
+}
+
+export type MetricLabels = Readonly<Record<string, string>>;
+
 export interface DiskSpace {
   readonly totalBytes: number;
   readonly usableBytes: number;
@@ -632,6 +651,9 @@ export interface Hub {
   readonly log: Log;
 
   cursor(): RecordCursor;
+
+  /** Of durations in seconds, for what is measured all the time: a few additions each. */
+  histogram(): Histogram;
 
   /** Of the file system that the data is on; undefined when it does not tell. Never rejects. */
   diskSpace(): Promise<DiskSpace | undefined>;
@@ -955,8 +977,16 @@ export interface RetainedMessageView {
 }
 
 export interface MessagePublisher {
-  /** On disk when it resolves, and kept where that was asked for. Never rejects. */
-  publish(principal: Principal, message: MessageToPublish): Promise<MessagePublished | MessageNotPublished>;
+  /**
+   * On disk when it resolves, and kept where that was asked for. Never rejects. Messages of one topic keep the order of the
+   * calls.
+   * @param onAppended is told where it will be, before any reader can see it there
+   */
+  publish(
+    principal: Principal,
+    message: MessageToPublish,
+    onAppended?: (place: MessagePublished) => void,
+  ): Promise<MessagePublished | MessageNotPublished>;
 }
 
 export interface MessageToPublish {
@@ -972,6 +1002,8 @@ export interface MessageToPublish {
   readonly expirySeconds?: number | undefined;
   /** The payload is said to be text. */
   readonly isText?: boolean | undefined;
+  /** Whose message it is; absent = an operator's. */
+  readonly clientId?: string | undefined;
 }
 
 export interface MessagePublished {
@@ -1058,6 +1090,8 @@ export interface FrontEnd {
   readonly transports?: readonly string[];
   listen(options: ListenerOptions): Promise<ListenerView>;
   listeners(): readonly ListenerView[];
+  /** Makes `messaging` be there without a listener. */
+  open?(): Promise<void>;
   /**
    * One listener takes other limits and rules, for connections made from now on; its address and transport stay.
    * Front ends without it have to be started again for that, and for the next.
@@ -1065,9 +1099,11 @@ export interface FrontEnd {
   changeListener?(options: ListenerOptions): void;
   /** One listener stops accepting at once; its connections are treated as by `drain`. Resolves when they are gone. */
   closeListener?(name: string): Promise<void>;
+  /** Gives what it has counted. */
+  collect?(sink: MetricSink): void;
   readonly groups?: GroupDirectory;
   readonly transactions?: TransactionDirectory;
-  /** Undefined until it listens. */
+  /** Undefined until it listens, or is opened. */
   readonly messaging?: MessagingDirectory | undefined;
   /** Stops accepting and says goodbye as the protocol does; requests in flight are answered. */
   drain(): Promise<void>;

@@ -37,20 +37,37 @@ export interface DirectlyPublished {
   readonly settled: Promise<Published | Refused>;
 }
 
-/** @throws MqttError when no client may send such a topic name. */
-export async function publishDirectly(
+type Outcome = DirectlyPublished | DirectRefusal;
+
+/**
+ * At once, unless the Kafka topic has to be made first: so messages keep the order of the calls.
+ * @throws MqttError when no client may send such a topic name.
+ */
+export function publishDirectly(
   target: DirectTarget,
   author: Author,
   message: WillPacket,
-): Promise<DirectlyPublished | DirectRefusal> {
-  const { hub, retained } = target;
+): Outcome | Promise<Outcome> {
+  const { hub } = target;
   const route = routeOf(target, author, message.topic);
   if (route.refusal !== 0) return refusal(route.refusal, `nobody publishes to ${message.topic}`);
   if (!hub.access.allows(author.principal, 'write', 'topic', route.kafkaTopic)) {
     return refusal(REASON.NOT_AUTHORIZED, `${author.principal.name} may not write to ${route.kafkaTopic}`);
   }
-  const partition = await partitionOf(hub, route, author);
-  if ('reasonCode' in partition) return partition;
+  const partition = route.partition();
+  if (partition !== undefined) return publishTo(target, author, message, route, partition);
+  return partitionOf(hub, route, author).then((made) =>
+    'reasonCode' in made ? made : publishTo(target, author, message, route, made),
+  );
+}
+
+function publishTo(
+  { hub, retained }: DirectTarget,
+  author: Author,
+  message: WillPacket,
+  route: Route,
+  partition: Partition,
+): Outcome {
   const { payload, bytes } = message;
   if (bytes.length + payload.length > route.messageBytesMax) {
     const why = `larger than max.message.bytes of ${route.kafkaTopic}`;
@@ -82,8 +99,6 @@ function routeOf({ routes }: DirectTarget, { clientId }: Author, name: string): 
 }
 
 async function partitionOf(hub: Hub, route: Route, author: Author): Promise<Partition | DirectRefusal> {
-  const existing = route.partition();
-  if (existing) return existing;
   if (!hub.access.allows(author.principal, 'create', 'topic', route.kafkaTopic)) {
     return refusal(REASON.NOT_AUTHORIZED, `${route.kafkaTopic} does not exist`);
   }

@@ -85,11 +85,20 @@ class ListeningFrontEnd implements MqttFrontEnd {
     this.#addresses = new AddressCounts(() => options.connectionsPerAddressMax);
   }
 
-  async listen(options: ListenerOptions): Promise<ListenerView> {
+  async open(): Promise<void> {
+    await this.#opened();
+  }
+
+  async #opened(): Promise<Context> {
     this.#opening ??= this.#openContext(this.#hub, this.#options);
     const context = await this.#opening;
-    this.#messaging ??= messagingDirectory(context);
     this.#context = context;
+    this.#messaging ??= messagingDirectory(context);
+    return context;
+  }
+
+  async listen(options: ListenerOptions): Promise<ListenerView> {
+    const context = await this.#opened();
     const listener = new Listener(options, {
       log: this.#hub.log,
       clock: this.#hub.clock,

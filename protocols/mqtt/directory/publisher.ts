@@ -21,16 +21,22 @@ const STRING_BYTES_MAX = 65_535;
 export function messagePublisher(context: Context): MessagePublisher {
   const { counters } = context;
   return {
-    async publish(principal, message): Promise<MessagePublished | MessageNotPublished> {
+    async publish(principal, message, onAppended): Promise<MessagePublished | MessageNotPublished> {
       try {
         const packet = packetOf(message, context.options);
         if ('refused' in packet) return packet;
-        const direct = await publishDirectly(context, { clientId: AUTHOR, principal }, packet);
+        const author = { clientId: message.clientId ?? AUTHOR, principal };
+        const publishing = publishDirectly(context, author, packet);
+        // No turn passes between the append and its being told, where nothing has to be waited for.
+        const direct = publishing instanceof Promise ? await publishing : publishing;
         if (direct.reasonCode !== undefined) {
           counters.publishesRefused++;
           const refused = direct.isTooLarge === true ? 'too-large' : REFUSED_AS[direct.reasonCode];
           return { refused: refused ?? 'storage', message: direct.message };
         }
+        const { topic, partition } = direct.partition;
+        const place = { topic, partition, offset: direct.offset };
+        onAppended?.(place);
         const settled = await direct.settled;
         if (settled.refused !== undefined) {
           counters.publishesRefused++;
@@ -40,11 +46,7 @@ export function messagePublisher(context: Context): MessagePublisher {
           };
         }
         counters.publishesReceived++;
-        return {
-          topic: direct.partition.topic,
-          partition: direct.partition.partition,
-          offset: direct.offset,
-        };
+        return place;
       } catch (error) {
         if (error instanceof MqttError) return { refused: 'invalid', message: error.message };
         context.hub.log.error('mqtt-publish-failed', { topic: message.topic, error });
