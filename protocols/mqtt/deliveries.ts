@@ -27,6 +27,8 @@ export interface Match<Subscriber> {
   readonly deliveries: readonly Delivery<Subscriber>[];
   /** False: a mapping rule keeps the topic from subscribers. */
   readonly delivers: boolean;
+  /** A mapping rule says that nothing is retained, whoever asks for it. */
+  readonly ignoresRetain: boolean;
   /** Of records that MQTT did not write. */
   readonly foreignQos: QoS;
   /** Of the tree when this was found. */
@@ -76,6 +78,7 @@ export class Matches<Subscriber> {
       encodedTopic,
       deliveries: delivers ? mergeSubscriptions(this.#tree.match(topic)) : [],
       delivers,
+      ignoresRetain: rule?.retain === 'ignore',
       foreignQos: rule?.qos ?? FOREIGN_QOS,
       version: this.#tree.version,
       bySubscriber: undefined,

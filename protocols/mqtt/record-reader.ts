@@ -78,7 +78,7 @@ export class RecordReader implements Origin {
 
   /** Reads the record as a message. False when it has expired: nobody gets it (section 3.3.2.3.3). */
   read(match: Match<Session>): boolean {
-    this.message.read(this.#cursor, match.encodedTopic, this.#nowMs, match.foreignQos);
+    this.#read(match);
     if (this.message.remainingMs > 0) return true;
     this.#counters.droppedExpired++;
     return false;
@@ -96,8 +96,13 @@ export class RecordReader implements Origin {
 
   /** Reads the record as a message whose exchange has begun: an expiry does not count any more. */
   readAgain(match: Match<Session>, withProperties: boolean): MessageView {
-    this.message.read(this.#cursor, match.encodedTopic, this.#nowMs, match.foreignQos);
+    this.#read(match);
     if (withProperties) this.message.buildProperties(this.#cursor);
     return this.message;
+  }
+
+  #read({ encodedTopic, foreignQos, ignoresRetain }: Match<Session>): void {
+    this.message.read(this.#cursor, encodedTopic, this.#nowMs, foreignQos);
+    if (ignoresRetain) this.message.retain = false;
   }
 }

@@ -29,6 +29,11 @@ export class RecordTopics<Subscriber> {
     return this.#mappings.nameOf(kafkaTopic);
   }
 
+  /** How far those read who follow a Kafka topic. */
+  visibilityOf(kafkaTopic: string): 'lastStable' | 'highWatermark' {
+    return this.#mappings.visibilityOf(kafkaTopic);
+  }
+
   match(cursor: RecordCursor, name: KafkaTopicName): Match<Subscriber> {
     if (cursor.attributeCount > 0 && cursor.nextAttribute() && isTopic(cursor)) {
       return this.#trusted(cursor.bytes, cursor.itemStart, cursor.itemEnd);

@@ -14,6 +14,9 @@ const RETRY_DELAY_MIN_MS = 100;
 /** … doubled up to this. */
 const RETRY_DELAY_MAX_MS = 10_000;
 
+/** Topics that are remembered as cleared; with more the reading ahead waits for the transaction. */
+const CLEARED_AHEAD_MAX = 10_000;
+
 /** Stands in every record that is to be retained, as the name of an attribute or a header. */
 const NEEDLE = Buffer.from(ATTRIBUTE.RETAIN);
 
@@ -21,6 +24,10 @@ export interface RetainFollowerOptions {
   readonly hub: Hub;
   readonly cursor: RecordCursor;
   nameOf(kafkaTopic: string): KafkaTopicName;
+  /** How far a topic is read: as far as its subscribers see. */
+  visibilityOf(kafkaTopic: string): 'lastStable' | 'highWatermark';
+  /** The record that a topic's message came by; undefined = it has none. */
+  retainedFrom(topic: string): { readonly source: Source; readonly sourceOffset: number } | undefined;
   /** What the record that the cursor stands on changes; undefined = nothing. */
   changeOf(cursor: RecordCursor, follower: RetainFollower): Change | undefined;
   write(changes: readonly Change[]): Promise<undefined | Refused>;
@@ -41,10 +48,19 @@ export class RetainFollower {
   /** Below it the log was there before the hub started: the table may know of what is found there. */
   readonly repairEnd: number;
   readonly #options: RetainFollowerOptions;
+  readonly #visibility: 'lastStable' | 'highWatermark';
   readonly #stopListening: () => void;
   #position: number;
   #followed: Followed | undefined;
   #waiters: Waiter[] = [];
+  /** The look that is under way: the next one sees what it has changed. */
+  #looking: Promise<void> | undefined;
+  /** Reads on to the high watermark while a transaction is open. */
+  #ahead: Followed | undefined;
+  /** Below it all has been looked at that is in no transaction. */
+  #aheadPosition = 0;
+  /** Topics that have lost their message there, and at which offset. */
+  readonly #clearedAhead = new Map<string, number>();
   /** Why the table cannot be written. */
   #refused: Refused | undefined;
   #wakeUp: (() => void) | undefined;
@@ -57,6 +73,7 @@ export class RetainFollower {
     this.source = source;
     this.repairEnd = partition.highWatermark;
     this.#options = options;
+    this.#visibility = options.visibilityOf(partition.topic);
     this.#position = fromOffset;
     this.#stopListening = partition.onAdvance(() => this.#advance());
     this.#advance();
@@ -75,12 +92,12 @@ export class RetainFollower {
 
   /** Whether there is something that subscribers may have seen and the table may not. */
   get isBehind(): boolean {
-    return !this.#closed && !this.partition.deleted && this.#position < this.partition.lastStableOffset;
+    return !this.#closed && !this.partition.deleted && this.#reached < this.#end;
   }
 
   /** Resolves when the record at `offset` has been dealt with, or with why it was not. Never rejects. */
   reached(offset: number): Promise<Published | Refused> {
-    if (offset < this.#position) return Promise.resolve(DONE);
+    if (offset < this.#reached) return Promise.resolve(DONE);
     if (this.#refused !== undefined) return Promise.resolve(this.#refused);
     if (this.#closed) return Promise.resolve(CLOSED);
     return new Promise((resolve) => this.#waiters.push({ offset, resolve }));
@@ -88,13 +105,31 @@ export class RetainFollower {
 
   /** Resolves when all that is committed now has been dealt with, or cannot be. */
   settled(): Promise<unknown> {
-    return this.reached(this.partition.lastStableOffset - 1);
+    return this.reached(this.#end - 1);
+  }
+
+  /** Where what is to be looked at ends now. */
+  get #end(): number {
+    const { lastStableOffset, highWatermark } = this.partition;
+    return this.#goesAhead || this.#visibility === 'highWatermark' ? highWatermark : lastStableOffset;
+  }
+
+  get #goesAhead(): boolean {
+    return this.#visibility === 'lastStable' && this.#clearedAhead.size < CLEARED_AHEAD_MAX;
+  }
+
+  /** Below it all has been looked at that may be. */
+  get #reached(): number {
+    return this.#position < this.partition.lastStableOffset
+      ? this.#position
+      : Math.max(this.#position, this.#aheadPosition);
   }
 
   close(): void {
     this.#closed = true;
     this.#stopListening();
     this.#followed?.close();
+    this.#ahead?.close();
     this.#wakeUp?.();
     this.#refuse(Number.POSITIVE_INFINITY, CLOSED);
   }
@@ -103,31 +138,53 @@ export class RetainFollower {
   #advance(): void {
     if (this.#closed || this.partition.deleted || this.#position >= this.partition.highWatermark) return;
     this.#options.onBehind(this);
-    if (this.#followed !== undefined) return;
-    this.#followed = this.#options.hub.follow(this.partition, {
-      fromOffset: this.#position,
-      maxBytes: FOLLOW_BYTES,
-      onRange: (range) => this.#look(range),
-      onSkip: (_from, to) => this.#moveTo(to, 0),
+    this.#followed ??= this.#follow(this.#visibility, this.#position);
+    const { lastStableOffset, highWatermark } = this.partition;
+    if (lastStableOffset < highWatermark && this.#goesAhead)
+      this.#ahead ??= this.#follow(
+        'highWatermark',
+        Math.max(lastStableOffset, this.#position, this.#aheadPosition),
+      );
+  }
+
+  #follow(visibility: 'lastStable' | 'highWatermark', fromOffset: number): Followed {
+    const isAhead = visibility !== this.#visibility;
+    return this.#options.hub.follow(this.partition, {
+      ...{ fromOffset, maxBytes: FOLLOW_BYTES, visibility },
+      onRange: (range) => this.#inTurn(() => this.#look(range, isAhead)),
+      onSkip: (_from, to) => (isAhead ? undefined : this.#moveTo(to, 0)),
       onError: (_refusal, message) => this.#refuse(Number.POSITIVE_INFINITY, { refused: 'storage', message }),
     });
   }
 
-  #look(range: RecordRange): undefined | Promise<void> {
-    const changes = this.#changesIn(range);
-    if (changes.length > 0) return this.#write(changes, range);
-    this.#finish(range);
+  /** One look after the other. */
+  #inTurn(look: () => undefined | Promise<void>): undefined | Promise<void> {
+    const looked = this.#looking === undefined ? look() : this.#looking.then(look, look);
+    if (looked === undefined) return undefined;
+    const looking = looked.finally(() => {
+      if (this.#looking === looking) this.#looking = undefined;
+    });
+    this.#looking = looking;
+    return looking;
+  }
+
+  #look(range: RecordRange, isAhead: boolean): undefined | Promise<void> {
+    if (this.#closed) return undefined;
+    const changes = this.#changesIn(range, isAhead);
+    if (changes.length > 0) return this.#write(changes, range, isAhead);
+    this.#finish(range, isAhead);
     return undefined;
   }
 
-  #finish(range: RecordRange): void {
+  #finish(range: RecordRange, isAhead: boolean): void {
     const { start, end, nextOffset } = range;
     range.release?.();
-    this.#moveTo(nextOffset, end - start);
+    if (isAhead) this.#moveAheadTo(nextOffset);
+    else this.#moveTo(nextOffset, end - start);
   }
 
   /** The last change of each topic. */
-  #changesIn(range: RecordRange): readonly Change[] {
+  #changesIn(range: RecordRange, isAhead: boolean): readonly Change[] {
     const { bytes, start, end } = range;
     // What most ranges hold is found out without looking at their records.
     if (bytes.subarray(start, end).indexOf(NEEDLE) < 0) return NONE;
@@ -136,17 +193,29 @@ export class RetainFollower {
     cursor.reset(range);
     while (cursor.nextBatch()) {
       if (cursor.batchIsControl || cursor.batchLastOffset < this.#position) continue;
+      const isTaken = cursor.batchLastOffset < this.#aheadPosition;
+      if (cursor.batchIsTransactional ? isAhead : isTaken) continue;
       while (cursor.nextRecord()) {
         if (cursor.offset < this.#position) continue;
         const change = this.#options.changeOf(cursor, this);
-        if (change !== undefined) changes.set(change.topic, change);
+        if (change === undefined || this.#isOvertaken(change.topic, cursor.offset)) continue;
+        changes.set(change.topic, change);
+        if (isAhead && change.value === null) this.#clearedAhead.set(change.topic, cursor.offset);
       }
     }
     return [...changes.values()];
   }
 
+  /** Whether something later has been taken while its transaction was open. */
+  #isOvertaken(topic: string, offset: number): boolean {
+    if (offset >= this.#aheadPosition) return false;
+    const entry = this.#options.retainedFrom(topic);
+    const isLater = entry?.source === this.source && entry.sourceOffset > offset;
+    return isLater || (this.#clearedAhead.get(topic) ?? -1) > offset;
+  }
+
   /** Tries until it succeeds; the range is held meanwhile, and no other is read. */
-  async #write(changes: readonly Change[], range: RecordRange): Promise<void> {
+  async #write(changes: readonly Change[], range: RecordRange, isAhead: boolean): Promise<void> {
     for (let delayMs = RETRY_DELAY_MIN_MS; ; delayMs = Math.min(delayMs * 2, RETRY_DELAY_MAX_MS)) {
       const refused = await this.#options.write(changes);
       if (refused === undefined) break;
@@ -161,7 +230,7 @@ export class RetainFollower {
       if (this.#closed) return;
     }
     this.#refused = undefined;
-    this.#finish(range);
+    this.#finish(range, isAhead);
   }
 
   #delay(delayMs: number): Promise<void> {
@@ -176,10 +245,30 @@ export class RetainFollower {
 
   #moveTo(position: number, bytes: number): void {
     this.#position = position;
+    for (const [topic, offset] of this.#clearedAhead) if (offset < position) this.#clearedAhead.delete(topic);
+    if (position >= this.#aheadPosition && position >= this.partition.highWatermark) this.#stopAhead();
     this.#options.onMoved(this, bytes);
+    this.#answerWaiters();
+  }
+
+  #moveAheadTo(position: number): void {
+    this.#aheadPosition = position;
+    if (!this.#goesAhead) this.#stopAhead();
+    this.#options.onMoved(this, 0);
+    this.#answerWaiters();
+  }
+
+  /** The next advance that finds a transaction open goes ahead again. */
+  #stopAhead(): void {
+    this.#ahead?.close();
+    this.#ahead = undefined;
+  }
+
+  #answerWaiters(): void {
     if (this.#waiters.length === 0) return;
-    const reached = this.#waiters.filter(({ offset }) => offset < position);
-    this.#waiters = this.#waiters.filter(({ offset }) => offset >= position);
+    const end = this.#reached;
+    const reached = this.#waiters.filter(({ offset }) => offset < end);
+    this.#waiters = this.#waiters.filter(({ offset }) => offset >= end);
     for (const { resolve } of reached) resolve(DONE);
   }
 

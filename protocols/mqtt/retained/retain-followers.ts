@@ -28,13 +28,19 @@ export class RetainFollowers {
   #stopListening: () => void = () => undefined;
   #closed = false;
 
-  constructor(hub: Hub, table: RetainedTable, options: Pick<RetainFollowerOptions, 'changeOf' | 'nameOf'>) {
+  constructor(
+    hub: Hub,
+    table: RetainedTable,
+    options: Pick<RetainFollowerOptions, 'changeOf' | 'nameOf' | 'visibilityOf' | 'retainedFrom'>,
+  ) {
     this.#hub = hub;
     this.#table = table;
     this.#options = {
       hub,
       cursor: hub.cursor(),
       nameOf: options.nameOf,
+      visibilityOf: options.visibilityOf,
+      retainedFrom: options.retainedFrom,
       changeOf: options.changeOf,
       write: (changes) => table.write(changes),
       onBehind: (follower) => this.#behind.add(follower),
@@ -117,14 +123,17 @@ export class RetainFollowers {
     if (records.length > 0) void this.#table.writeOwn(records); // the next start forgets what this cannot
   }
 
-  /** A table that is new knows nothing of what was there before it: retained is what comes from now on. */
+  /**
+   * A table that is new knows nothing of what was there before it: retained is what comes from now on. What is in a
+   * transaction that is open comes when that ends.
+   */
   async #skipWhatIsThere(): Promise<void> {
     const records = [];
     for (const topic of this.#hub.topics.list()) {
       if (topic.internal) continue;
-      for (const { partition, highWatermark } of topic.partitions) {
-        if (highWatermark === 0) continue;
-        records.push(recordOf(this.#table.sourceOf(topic.topicId, partition), highWatermark));
+      for (const { partition, lastStableOffset } of topic.partitions) {
+        if (lastStableOffset === 0) continue;
+        records.push(recordOf(this.#table.sourceOf(topic.topicId, partition), lastStableOffset));
       }
     }
     const refused = await this.#table.writeOwn(records);

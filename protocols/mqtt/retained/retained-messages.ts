@@ -9,6 +9,7 @@ import type { Session } from '../session.ts';
 import { levelCount } from '../topic-filter.ts';
 import type { RetainFollower } from './retain-follower.ts';
 import { RetainFollowers } from './retain-followers.ts';
+import { RetainedLeft } from './retained-left.ts';
 import { encodeRetained } from './retained-record.ts';
 import type { Change, StoredMessage } from './retained-table.ts';
 import { RetainedTable } from './retained-table.ts';
@@ -49,6 +50,7 @@ export class RetainedMessages {
   readonly #followers: RetainFollowers;
   /** Of those who are sent many. */
   readonly slices: Slices;
+  readonly left = new RetainedLeft();
   readonly #message = new MessageView();
   /** Topics of publishes under way that have been let in: they count as if they were there. */
   readonly #admitted = new Map<string, number>();
