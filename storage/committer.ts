@@ -27,7 +27,7 @@ export interface CommitHost {
   /** These bytes are on disk. */
   bytesFlushed(ranges: readonly DirtyRange[]): void;
   /** All that was written is on disk. Called after `bytesFlushed`, before the promises that say so resolve. */
-  flushed(flushed: Flushed): void;
+  flushed(flushed: Flushed, tookMs: number): void;
   /** All below the offset may be seen. Called before the promises that say so resolve, and after `flushed` if that comes too. */
   committed(endOffset: number): void;
   failed(error: StorageError): void;
@@ -323,7 +323,7 @@ export class Committer {
   #finishFlush(group: CommitGroup | undefined, flush: Outcome): void {
     this.#host.bytesFlushed(this.#dial.takeRanges());
     this.#toldBytes = this.#writtenBytes;
-    this.#host.flushed(this.#dial.take());
+    this.#host.flushed(this.#dial.take(), this.#parts.clock.monotonic() - this.#startedAtMs);
     if (group?.durable) this.#tellCommitted(group);
     flush.settle(undefined);
   }

@@ -6,6 +6,7 @@ export type { NodeIdentity } from './data-directory.ts';
 export type { Clock, Log, Random, Timer } from './environment.ts';
 export { StorageError, type StorageErrorCode } from './errors.ts';
 export { type FileSystem, nodeFileSystem, type OpenFile } from './file-system.ts';
+export { Histogram } from './histogram.ts';
 export type { IndexDatabase } from './index-database.ts';
 export { type CutPlan, cutLog, planCut } from './inspection-cut.ts';
 export {

@@ -67,12 +67,14 @@ export class LogCommits implements CommitHost {
     this.#log.appender().flushed(ranges);
   }
 
-  flushed({ endOffset, batches, bytes }: Flushed): void {
+  flushed({ endOffset, batches, bytes }: Flushed, tookMs: number): void {
     const { counters, cache } = this.#parts;
     const { background, index } = this.#log;
     this.#flushedOffset = endOffset;
     counters.flushes++;
     counters.flushedBatches += batches;
+    counters.flushSeconds.observe(tookMs / 1000);
+    counters.flushBatches.observe(batches);
     cache.trim();
     const { active } = this.#log.appender();
     if (active?.index?.hasFullRuns) {

@@ -1,7 +1,14 @@
 // What a store has done since it was opened, in numbers.
+import { Histogram } from './histogram.ts';
+
+const BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 export interface StoreCounters {
   flushes: number;
+  /** From the start of its write to its end. */
+  readonly flushSeconds: Histogram;
+  /** Batches that shared a flush. */
+  readonly flushBatches: Histogram;
   flushedBatches: number;
   appendedRecords: number;
   appendedBytes: number;
@@ -22,6 +29,8 @@ export interface StoreCounters {
 export function newCounters(): StoreCounters {
   return {
     flushes: 0,
+    flushSeconds: new Histogram(),
+    flushBatches: new Histogram(BATCHES),
     flushedBatches: 0,
     appendedRecords: 0,
     appendedBytes: 0,

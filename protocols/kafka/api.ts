@@ -7,6 +7,7 @@ import type { GroupAdministration } from './groups/administration.ts';
 import type { GroupCoordinator } from './groups/coordinator.ts';
 import type { GroupOffsets } from './groups/offsets.ts';
 import type { TransactionalOffsets } from './groups/transactional-offsets.ts';
+import type { KafkaCounters, RequestTimings } from './metrics.ts';
 import type { BatchEncoder } from './records/batch-encoder.ts';
 import type { KafkaSettings } from './settings.ts';
 import type { TransactionCoordinator } from './transactions/coordinator.ts';
@@ -32,6 +33,8 @@ export interface KafkaContext {
   /** Its output lives until the answer is written: no await between. */
   readonly encoder: BatchEncoder;
   readonly cursor: RecordCursor;
+  readonly counters: KafkaCounters;
+  readonly timings: RequestTimings;
 }
 
 /** One request's surroundings. */

@@ -7,15 +7,8 @@
 
 import type { Socket } from 'node:net';
 import type { Hub, Principal } from '../port.ts';
-import {
-  type Api,
-  type Call,
-  HANG_UP,
-  type KafkaContext,
-  type Later,
-  type WriteAnswer,
-  type WrittenOutcome,
-} from './api.ts';
+import { newSlot, type Slot, type Waiting } from './answer-slots.ts';
+import { type Api, type Call, HANG_UP, type KafkaContext, type Later, type WrittenOutcome } from './api.ts';
 import type { ApiIndex } from './api-index.ts';
 import type { ConnectionMemory } from './connection-memory.ts';
 import { FrameReader } from './framing.ts';
@@ -37,24 +30,6 @@ export interface ConnectionOptions {
   readonly writer: WireWriter;
   readonly memory: ConnectionMemory;
   onClosed(connection: Connection): void;
-}
-
-/** The place of one answer in the line. */
-interface Slot {
-  readonly correlationId: number;
-  /** Undefined until the request has taken effect. */
-  write: WriteAnswer | undefined;
-  isReady: boolean;
-  result: unknown;
-}
-
-/** Requests that took effect and wait for the same promises, as those of one group commit do. */
-interface Waiting {
-  readonly api: Api;
-  readonly ready: Promise<unknown>;
-  readonly settled: Promise<unknown>;
-  readonly slots: Slot[];
-  heldBytes: number;
 }
 
 interface Request {
@@ -222,7 +197,8 @@ export class Connection {
 
   #take({ header, api, body }: Request): void {
     const { correlationId } = header;
-    const slot: Slot = { correlationId, write: undefined, isReady: false, result: undefined };
+    const { timings } = this.#options.kafka;
+    const slot = newSlot(correlationId, timings.of(api), this.#hub.clock.monotonic());
     this.#slots.push(slot);
     try {
       const outcome = api.handle(body, this.#call(header));
@@ -307,10 +283,12 @@ export class Connection {
     let answered = 0;
     let isHangingUp = false;
     try {
-      for (const { write, isReady, correlationId, result } of this.#slots) {
+      const nowMs = this.#hub.clock.monotonic();
+      for (const { write, isReady, correlationId, result, timings, takenAtMs } of this.#slots) {
         if (!isReady || write === undefined) break;
         isHangingUp = write(writer, correlationId, result) === HANG_UP;
         if (isHangingUp) break;
+        timings.observe((nowMs - takenAtMs) / 1000);
         answered++;
       }
     } catch (error) {

@@ -25,14 +25,17 @@ export function readableUpTo(partition: Partition, upTo: Visibility): number {
 
 /** Resolves when the Fetch should read again and answer with whatever is there; 'gone' = nobody is left to answer. */
 export function waitForBytes(call: Call, wait: FetchWait): Promise<'read' | 'gone'> {
+  const { clock } = call.kafka.hub;
+  const sinceMs = clock.monotonic();
   return new Promise((resolve) => {
     const watch = new ByteWatch(call.kafka.hub, wait, () => end('read'));
-    const timer = call.kafka.hub.clock.setTimer(wait.maxWaitMs, () => end('read'));
+    const timer = clock.setTimer(wait.maxWaitMs, () => end('read'));
     const stopHurry = call.onHurry((why) => end(why === 'gone' ? 'gone' : 'read'));
     function end(how: 'read' | 'gone'): void {
       watch.close();
       timer.cancel();
       stopHurry();
+      call.kafka.timings.fetchWait.observe((clock.monotonic() - sinceMs) / 1000);
       resolve(how);
     }
     watch.start();

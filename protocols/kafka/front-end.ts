@@ -7,6 +7,7 @@ import type {
   Hub,
   ListenerOptions,
   ListenerView,
+  MetricSink,
   Timer,
   TransactionDirectory,
 } from '../port.ts';
@@ -22,6 +23,13 @@ import { GroupCoordinator } from './groups/coordinator.ts';
 import { groupDirectory } from './groups/directory.ts';
 import { GroupOffsets } from './groups/offsets.ts';
 import { TransactionalOffsets } from './groups/transactional-offsets.ts';
+import {
+  collectCounters,
+  collectTransactions,
+  type KafkaCounters,
+  newCounters,
+  RequestTimings,
+} from './metrics.ts';
 import { plainAddress } from './plain-address.ts';
 import { BatchEncoder } from './records/batch-encoder.ts';
 import { changeSettings, type KafkaOptions, kafkaSettings } from './settings.ts';
@@ -60,6 +68,8 @@ export async function openKafkaContext(
     apis: APIS,
     encoder: new BatchEncoder(),
     cursor: hub.cursor(),
+    counters: newCounters(),
+    timings: new RequestTimings(hub),
   };
 }
 
@@ -76,16 +86,9 @@ interface Listener {
 /** Connections of a listener that is closed alone have so long to be answered. */
 const LISTENER_DRAIN_MS = 2_000;
 
-export interface KafkaCounters {
-  /** Connections closed as soon as they were made, for whatever limit. */
-  connectionsRefused: number;
-  /** Of those, because their address had as many as it may. */
-  addressLimitRefused: number;
-}
-
 export class KafkaFrontEnd implements FrontEnd {
   readonly protocol = 'kafka';
-  readonly counters: KafkaCounters = { connectionsRefused: 0, addressLimitRefused: 0 };
+  readonly counters: KafkaCounters;
   readonly groups: GroupDirectory;
   readonly transactions: TransactionDirectory;
   readonly #kafka: KafkaContext;
@@ -101,6 +104,7 @@ export class KafkaFrontEnd implements FrontEnd {
 
   constructor(kafka: Omit<KafkaContext, 'listeners'>) {
     this.#kafka = { ...kafka, listeners: () => this.listeners() };
+    this.counters = kafka.counters;
     this.#apis = new ApiIndex(kafka.apis);
     this.#memory = new ConnectionMemory(() => kafka.settings.connectionBytesTotalMax);
     this.#addresses = new AddressCounts(() => kafka.settings.connectionsPerAddressMax);
@@ -174,6 +178,12 @@ export class KafkaFrontEnd implements FrontEnd {
     this.#listeners.splice(this.#listeners.indexOf(listener), 1);
   }
 
+  collect(sink: MetricSink): void {
+    collectCounters(this.counters, sink);
+    this.#kafka.timings.collect(sink);
+    collectTransactions(this.transactionStatistics(), sink);
+  }
+
   transactionStatistics(): TransactionStatistics {
     const { transactions, transactionalOffsets, hub } = this.#kafka;
     return transactionStatistics(transactions, transactionalOffsets, hub.clock.now());
@@ -235,6 +245,7 @@ export class KafkaFrontEnd implements FrontEnd {
       },
     });
     connections.add(connection);
+    this.counters.connectionsAccepted++;
   }
 
   #connections(): Connection[] {

@@ -190,6 +190,8 @@ export interface EncodedBatches {
   readonly bytes: Buffer;
   /** Where the next fetch goes on. */
   readonly nextOffset: number;
+  /** Of the batches that were encoded, but for control batches. */
+  readonly records: number;
 }
 
 /**
@@ -207,6 +209,7 @@ export function encodeBatches(
   const outputStart = encoder.length;
   let nextOffset = fromOffset;
   let emptyFrom = -1;
+  let records = 0;
   const open = new OpenBatch(encoder);
   cursor.reset(range);
   encoder.stage(range.bytes, range.start, range.end);
@@ -223,13 +226,17 @@ export function encodeBatches(
     const fits = byteLength + cursor.batchByteLength <= bytesMax;
     if (!fits && (byteLength > 0 || !options.atLeastOne)) break;
     open.take(cursor, fromOffset);
-    if (cursor.batchIsControl) encodeControl(encoder, cursor);
-    else encodeRecords(encoder, cursor, open.isAlone ? 0 : fromOffset);
+    if (cursor.batchIsControl) {
+      encodeControl(encoder, cursor);
+    } else {
+      encodeRecords(encoder, cursor, open.isAlone ? 0 : fromOffset);
+      records += cursor.batchRecordCount;
+    }
     nextOffset = cursor.batchLastOffset + 1;
   }
   open.close();
   if (emptyFrom >= 0 && encoder.length === outputStart) encodeEmptyStretch(encoder, emptyFrom, nextOffset);
-  return { bytes: encoder.slice(outputStart), nextOffset };
+  return { bytes: encoder.slice(outputStart), nextOffset, records };
 }
 
 /** The v2 batch that stored batches are being encoded into. */

@@ -18,7 +18,7 @@ import type {
   StateTable,
   StateTableOptions,
 } from '../../protocols/port.ts';
-import { BatchCursor, type LogStore, type MetaStore } from '../../storage/index.ts';
+import { BatchCursor, Histogram, type LogStore, type MetaStore } from '../../storage/index.ts';
 import type { DeclaredTopic, TopicDefaults } from '../config/broker-config.ts';
 import { ALLOW_ALL } from './access.ts';
 import { OneNodeCluster } from './cluster.ts';
@@ -148,6 +148,10 @@ export class LocalHub implements Hub {
     this.clock = options.clock;
     this.random = options.random;
     this.log = options.log;
+  }
+
+  histogram(): Histogram {
+    return new Histogram();
   }
 
   cursor(): RecordCursor {

@@ -25,6 +25,7 @@ import type {
 import { partitionOfKey } from '../../src/hub/murmur2.ts';
 import { BatchCursor } from '../../storage/batch-cursor.ts';
 import { BatchWriter } from '../../storage/batch-writer.ts';
+import { Histogram } from '../../storage/histogram.ts';
 import { Chunk } from '../../storage/tail-cache.ts';
 import { TestLog } from '../src/hub/test-log.ts';
 import { FakeStateLog, openFakeStateTable } from './fake-state-table.ts';
@@ -238,6 +239,10 @@ export class FakeHub implements Hub {
       allows: (_principal, operation, _kind, name) => !this.denied.has(`${operation} ${name}`),
     };
     this.random = { uuid: () => `uuid-${++this.#uuids}`, below: () => 0 };
+  }
+
+  histogram(): Histogram {
+    return new Histogram();
   }
 
   cursor(): BatchCursor {

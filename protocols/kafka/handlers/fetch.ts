@@ -223,7 +223,7 @@ function encodeItem(
   encodedBytes: number,
 ): Pick<PartitionAnswer, 'records' | 'abortedTransactions'> {
   const { request, ranges } = item;
-  const { encoder, cursor } = fetch.call.kafka;
+  const { encoder, cursor, counters } = fetch.call.kafka;
   const start = encoder.length;
   if (ranges.length === 0 && item.emptyUpTo > request.fetchOffset)
     encodeEmptyStretch(encoder, request.fetchOffset, item.emptyUpTo);
@@ -236,7 +236,8 @@ function encodeItem(
       bytesMax: bytesMax - ownBytes,
       atLeastOne: encodedBytes + ownBytes === 0,
     };
-    const { nextOffset } = encodeBatches(encoder, cursor, range, options);
+    const { nextOffset, records } = encodeBatches(encoder, cursor, range, options);
+    counters.recordsFetched += records;
     addAborted(aborted, range, nextOffset);
     if (nextOffset < range.nextOffset) break;
   }

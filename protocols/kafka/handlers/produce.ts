@@ -279,7 +279,12 @@ function append({ work, item, config, partition, batch }: CheckedItem, section: 
     item.answer = refused(item, APPEND_ERROR_CODES[appended.refused], appended.message);
     return;
   }
+  const { counters } = work.call.kafka;
   work.appendedBytes += section.length;
+  if (appended.duplicate !== true) {
+    counters.recordsAppended += batch.recordCount;
+    counters.bytesAppended += item.data.records?.length ?? 0;
+  }
   item.appended = appended;
   item.logAppendTimeMs = appended.duplicate === true ? appended.logAppendTimeMs : logAppendTimeMs;
   item.acknowledgement = pushUnlessLast(work.acknowledgements, appended.acknowledged);
