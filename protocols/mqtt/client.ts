@@ -113,3 +113,9 @@ export function principalOf(listener: string, remoteAddress: string, name = 'ANO
 export function hookClientOf({ session, listener, remoteAddress }: ConnectedClient): HookClient {
   return { clientId: session.clientId, listener, remoteAddress };
 }
+
+/** What a session is sent retained messages with. */
+export function retainedSurroundings({ retained, routes, hub, counters }: Context) {
+  const { topics, clock, log } = hub;
+  return { retained, routes, topics, clock, log, counters };
+}

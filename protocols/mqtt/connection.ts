@@ -361,6 +361,9 @@ export class Connection implements Client {
     const published = this.#publishWill(session);
     sessions.detach(session, this.publishes, published);
     session.close();
+    if (session.durable !== undefined && session.retained !== undefined) {
+      this.context.retained.left.keep(session.clientId, session.retained.leave());
+    }
     dispatchers.forget(session);
     this.publishes?.close();
   }

@@ -128,7 +128,11 @@ export class Dispatchers {
       for (const [source, offset] of subscription.starts) {
         if (offset > cursorOf(session, source)) starts.push(placeOf(source, offset));
       }
-      stored.push({ filter, qos, noLocal, retainAsPublished, identifier, starts });
+      const isPending = session.retained?.isPending(filter) === true;
+      stored.push({
+        ...{ filter, qos, noLocal, retainAsPublished, identifier, starts },
+        ...(isPending ? { isRetainedPending: true } : {}),
+      });
     }
     return stored;
   }
@@ -142,7 +146,7 @@ export class Dispatchers {
     if (!this.#running) this.#start();
     const startsOf = new Map<string, Map<string, number>>();
     for (const { filter, starts } of subscriptions) startsOf.set(filter, offsetsByPartition(starts));
-    for (const { starts: _starts, ...subscription } of subscriptions) {
+    for (const { starts: _starts, isRetainedPending: _isPending, ...subscription } of subscriptions) {
       const restored = { ...subscription, subscriber: session, starts: new Map<LogSource, number>() };
       session.subscriptions.set(restored.filter, restored);
       this.#options.tree.set(restored);

@@ -224,7 +224,10 @@ class ListeningFrontEnd implements MqttFrontEnd {
     });
     let shared: SharedGroups | undefined;
     const sessions = await Sessions.open({
-      onEnded: (clientId) => shared?.forgetClient(clientId),
+      onEnded: (clientId) => {
+        shared?.forgetClient(clientId);
+        retained.left.take(clientId);
+      },
       publishWill: (clientId, will) => wills.publish(absentAuthor(clientId, will), willPacketOf(will)),
       hub,
       clients,

@@ -3,6 +3,8 @@ import type { Access, Log, Principal } from '../port.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Output } from './output.ts';
 import type { Version } from './packets/publish.ts';
+import type { RetainedWork } from './retained/retained-left.ts';
+import type { RetainedRequest } from './retained/retained-request.ts';
 
 /** How its client has connected: for those who ask about it. */
 export interface SessionOpening {
@@ -43,4 +45,11 @@ export interface SharedPart {
   roomMade(): void;
   /** The connection has ended. */
   left(): void;
+}
+
+/** What a session is sent because it has subscribed; see retained/retained-delivery.ts. */
+export interface RetainedPart {
+  add(requests: readonly RetainedRequest[]): void;
+  isPending(filter: string): boolean;
+  leave(): Promise<readonly RetainedWork[]>;
 }

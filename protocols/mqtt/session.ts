@@ -25,8 +25,7 @@ import {
   writePublishHead,
 } from './packets/publish-writer.ts';
 import { isFailure, REASON } from './reason-codes.ts';
-import type { RetainedRequest } from './retained/retained-request.ts';
-import type { SessionOpening, SessionOptions, SharedPart } from './session-options.ts';
+import type { RetainedPart, SessionOpening, SessionOptions, SharedPart } from './session-options.ts';
 import type { DurableSession } from './sessions/durable-session.ts';
 import type { Subscription } from './subscription-tree.ts';
 
@@ -47,7 +46,7 @@ export class Session {
   readonly received = new Map<number, 'storing' | 'stored'>();
   lag: Lag | undefined;
   /** Retained messages on their way, once the client has subscribed to something. */
-  retained: { add(requests: readonly RetainedRequest[]): void } | undefined;
+  retained: RetainedPart | undefined;
   /** Its shared subscriptions, once it has one; see share/. */
   shared: SharedPart | undefined;
   /** Undefined for a session that ends with its connection. */

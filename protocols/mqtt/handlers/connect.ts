@@ -3,7 +3,7 @@
 // the protocol takes for granted.
 import { CatchUp } from '../catch-up.ts';
 import type { Accepted, Client, Context } from '../client.ts';
-import { principalOf } from '../client.ts';
+import { principalOf, retainedSurroundings } from '../client.ts';
 import { MqttError, malformed } from '../errors.ts';
 import { flagsAreLegal } from '../framing.ts';
 import type { MqttOptions } from '../options.ts';
@@ -14,6 +14,7 @@ import { readConnect, UnsupportedVersion } from '../packets/connect.ts';
 import { PublishFlow } from '../publish-flow.ts';
 import { CONNACK_3, REASON, REFUSAL_REASON } from '../reason-codes.ts';
 import { isReservedTopic } from '../record-mapping.ts';
+import { resumeRetained } from '../retained/retained-delivery.ts';
 import { Session } from '../session.ts';
 import type { StoredWill } from '../sessions/session-records.ts';
 import { NEVER_EXPIRES } from '../sessions/session-records.ts';
@@ -250,6 +251,7 @@ function welcome(connect: Connecting, records: StoredRecords | undefined, isPres
     client.fail(new MqttError('unstorable', REFUSAL_REASON[refused.refused], refused.message)),
   );
   client.context.shared.rejoin(accepted.session);
+  resumeRetained(accepted.session, records.subscriptions, retainedSurroundings(client.context));
 }
 
 function capabilities(

@@ -2,7 +2,7 @@
 // and nothing that is committed after it is missed.
 import type { Partition, Refused } from '../../port.ts';
 import type { ConnectedClient, PacketHandler } from '../client.ts';
-import { hookClientOf } from '../client.ts';
+import { hookClientOf, retainedSurroundings } from '../client.ts';
 import type { NewSubscription } from '../dispatchers.ts';
 import { protocolError } from '../errors.ts';
 import { PACKET_TYPE } from '../framing.ts';
@@ -13,7 +13,7 @@ import { readSubscribe } from '../packets/subscribe.ts';
 import { isFailure, REASON, REFUSAL_REASON, SUBACK_FAILURE_3 } from '../reason-codes.ts';
 import type { ReplayStart } from '../replay.ts';
 import { parseReplayStart, replayOffsets, splitReplayFilter } from '../replay.ts';
-import { RetainedDelivery } from '../retained/retained-delivery.ts';
+import { retainedDeliveryOf } from '../retained/retained-delivery.ts';
 import type { RetainedRequest } from '../retained/retained-request.ts';
 import type { Session } from '../session.ts';
 import { subscriptionBytesMax } from '../subscription-tree.ts';
@@ -40,7 +40,7 @@ export const subscribeHandler: PacketHandler = {
     session.sendDurably(subackOf(session, packet.packetId, codes));
     if (requests.length > 0) {
       client.context.sys.greet(session, requests);
-      retainedDeliveryOf(client).add(requests);
+      retainedDeliveryOf(session, retainedSurroundings(client.context)).add(requests);
     }
     return undefined;
   },
@@ -207,13 +207,6 @@ function retainedRequests(
       return retainHandling === 0 || !session.subscriptions.has(filter);
     })
     .map(({ filter, qos, noLocal }) => ({ filter, qos, noLocal, identifier }));
-}
-
-function retainedDeliveryOf({ session, context }: ConnectedClient): NonNullable<Session['retained']> {
-  const { retained, routes, hub, counters } = context;
-  const { topics, clock, log } = hub;
-  session.retained ??= new RetainedDelivery({ session, retained, routes, topics, clock, log, counters });
-  return session.retained;
 }
 
 function refusalOf(

@@ -7,6 +7,9 @@ import type { Delivery } from '../deliveries.ts';
 import { MessageView } from '../message-view.ts';
 import type { Routes } from '../routes.ts';
 import type { Session } from '../session.ts';
+import type { RetainedPart } from '../session-options.ts';
+import type { StoredSubscription } from '../sessions/subscription-record.ts';
+import type { RetainedWork } from './retained-left.ts';
 import type { RetainedMessages } from './retained-messages.ts';
 import type { RetainedRequest } from './retained-request.ts';
 import type { StoredMessage } from './retained-table.ts';
@@ -39,9 +42,10 @@ interface Found {
 
 export class RetainedDelivery {
   readonly #options: RetainedDeliveryOptions;
-  readonly #requests: RetainedRequest[] = [];
+  /** The first is under way. */
+  readonly #work: RetainedWork[] = [];
   readonly #message = new MessageView();
-  #running = false;
+  #running: Promise<void> | undefined;
 
   constructor(options: RetainedDeliveryOptions) {
     this.#options = options;
@@ -49,44 +53,88 @@ export class RetainedDelivery {
 
   /** Filters of one packet, after those of earlier ones. */
   add(requests: readonly RetainedRequest[]): void {
-    this.#requests.push(...requests);
-    if (this.#running || requests.length === 0) return;
-    this.#running = true;
-    void this.#run(); // never rejects
+    for (const request of requests) {
+      if (this.#mayHave(request)) this.#work.push({ request, walk: undefined, version: 0, unsent: [] });
+    }
+    this.#start();
   }
 
+  /** Goes on with what an earlier connection has left, before anything else. */
+  resume(left: Promise<readonly RetainedWork[]>): void {
+    this.#running = left.then((work) => {
+      this.#work.unshift(...work);
+      this.#running = undefined;
+      this.#start();
+    });
+  }
+
+  /** Whether something of the filter has not been sent that the client must not miss. */
+  isPending(filter: string): boolean {
+    return this.#work.some(({ request }) => request.filter === filter && request.qos > 0);
+  }
+
+  /** The session is closed: resolves with what it still is to be sent. */
+  async leave(): Promise<readonly RetainedWork[]> {
+    await this.#running;
+    return this.#work.filter(({ request }) => request.qos > 0);
+  }
+
+  /** False when it is clear that nothing is to be sent. */
+  #mayHave({ filter }: RetainedRequest): boolean {
+    const { retained } = this.#options;
+    if (retained.settled() !== undefined) return true;
+    return hasWildcard(filter) ? retained.count > 0 : retained.find(filter) !== undefined;
+  }
+
+  #start(): void {
+    if (this.#running !== undefined || this.#work.length === 0) return;
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** Never rejects. */
   async #run(): Promise<void> {
     const { session, log } = this.#options;
-    try {
-      for (let request = this.#requests.shift(); request !== undefined; request = this.#requests.shift()) {
-        if (session.closed) break;
-        await this.#sendMatches(request);
+    for (let work = this.#work[0]; work !== undefined && !session.closed; work = this.#work[0]) {
+      try {
+        await this.#sendMatches(work);
+      } catch (error) {
+        // The table cannot be read: its client hears no more of this filter's, and of all others.
+        log.error('mqtt-retained-not-sent', { clientId: session.clientId, error });
       }
-    } catch (error) {
-      // The table cannot be read: its client hears of no more retained messages, and of all others.
-      log.error('mqtt-retained-not-sent', { clientId: session.clientId, error });
+      if (session.closed) return;
+      this.#work.shift();
+      const { filter, qos } = work.request;
+      if (qos > 0 && session.subscriptions.has(filter)) session.durable?.retainedSent(filter);
     }
-    this.#requests.length = 0;
-    this.#running = false;
   }
 
-  async #sendMatches(request: RetainedRequest): Promise<void> {
-    const { retained, session } = this.#options;
+  async #sendMatches(work: RetainedWork): Promise<void> {
+    const { retained } = this.#options;
     const { slices } = retained;
-    // What is committed and not in the index yet is older than the subscription: nobody else sends it.
-    await retained.settled();
-    const version = retained.version;
-    const walk = retained.walk(request.filter);
-    while (!walk.ended && !session.closed) {
+    const { request } = work;
+    const unsent = work.unsent.filter(({ topic, version }) => topic.version === version);
+    if (unsent.length > 0) await this.#send(work, await this.#read(unsent.map(({ topic }) => topic)));
+    if (work.walk === undefined) {
+      // What is committed and not in the index yet is older than the subscription: nobody else sends it.
+      await retained.settled();
+      work.version = retained.version;
+      work.walk = retained.walk(request.filter);
+    }
+    const { walk, version } = work;
+    while (!walk.ended && this.#isWanted(work)) {
       await slices.begin();
       let found: readonly Found[] = [];
       try {
         const topics = this.#nextOf(walk, version);
+        // Until they are sent: the connection may end in between.
+        work.unsent = topics.map((topic) => ({ topic, version: topic.version }));
         if (topics.length > 0) found = await this.#read(topics);
       } finally {
         slices.end();
       }
-      if (found.length > 0) await this.#send(found, request);
+      if (found.length > 0) await this.#send(work, found);
     }
   }
 
@@ -119,23 +167,30 @@ export class RetainedDelivery {
     );
   }
 
-  async #send(found: readonly Found[], request: RetainedRequest): Promise<void> {
+  async #send(work: RetainedWork, found: readonly Found[]): Promise<void> {
     const { session } = this.#options;
     const { slices } = this.#options.retained;
     await this.#whenCurrent(found);
-    let sent = 0;
-    for (const { topic, version, stored } of found) {
-      if (++sent % SENDS_PER_LOOK === 0 && slices.isOver) {
+    for (const [index, { topic, version, stored }] of found.entries()) {
+      work.unsent = found.slice(index);
+      if ((index + 1) % SENDS_PER_LOOK === 0 && slices.isOver) {
         await slices.begin();
         slices.end();
       }
       for (;;) {
         // Another has taken its place since, and comes, or has come, as a message like others.
-        if (stored === undefined || topic.version !== version || session.closed) break;
-        if (session.hasRoom && this.#deliver(topic, stored, request)) break;
+        if (stored === undefined || topic.version !== version || !this.#isWanted(work)) break;
+        if (session.hasRoom && this.#deliver(topic, stored, work.request)) break;
         await session.whenRoom();
       }
+      if (!this.#isWanted(work)) return;
     }
+    work.unsent = [];
+  }
+
+  #isWanted({ request }: RetainedWork): boolean {
+    const { session } = this.#options;
+    return !session.closed && session.subscriptions.has(request.filter);
   }
 
   /** A newer message of such a topic may have been sent already, and not be in the index yet. */
@@ -166,6 +221,30 @@ export class RetainedDelivery {
   }
 }
 
+/** The session's; made when it is first asked for. */
+export function retainedDeliveryOf(
+  session: Session,
+  shared: Omit<RetainedDeliveryOptions, 'session'>,
+): RetainedPart {
+  session.retained ??= new RetainedDelivery({ ...shared, session });
+  return session.retained;
+}
+
+/** A session goes on: what its last connection has not been sent comes behind what was on its way. */
+export function resumeRetained(
+  session: Session,
+  subscriptions: readonly StoredSubscription[],
+  shared: Omit<RetainedDeliveryOptions, 'session'>,
+): void {
+  const left = shared.retained.left.take(session.clientId);
+  const pending = subscriptions.filter(({ isRetainedPending }) => isRetainedPending === true);
+  if (left === undefined && pending.length === 0) return;
+  const delivery = new RetainedDelivery({ ...shared, session });
+  session.retained = delivery;
+  if (left !== undefined) delivery.resume(left);
+  else delivery.add(pending);
+}
+
 /** RETAIN is set on what is sent because of a subscription, whatever its options say [MQTT-3.3.1-8]. */
 function deliveryOf(session: Session, { qos, identifier }: RetainedRequest): Delivery<Session> {
   return {
@@ -175,6 +254,10 @@ function deliveryOf(session: Session, { qos, identifier }: RetainedRequest): Del
     identifiers: identifier > 0 ? [identifier] : [],
     own: undefined,
   };
+}
+
+function hasWildcard(filter: string): boolean {
+  return filter.includes('+') || filter.includes('#');
 }
 
 function encodedTopicOf(topic: Buffer): Buffer {

@@ -130,6 +130,12 @@ export class DurableSession {
     this.#deliveryChanged = true;
   }
 
+  /** All retained messages of a filter are on their way. */
+  retainedSent(filter: string): void {
+    this.subscribed([filter]);
+    this.#options.onTouched(this);
+  }
+
   unsubscribed(filters: readonly string[]): void {
     for (const filter of filters) this.#options.subscriptions.delete(filter);
     this.#isComplete = true;

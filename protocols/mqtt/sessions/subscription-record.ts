@@ -19,6 +19,8 @@ export interface StoredSubscription {
   readonly retainAsPublished: boolean;
   /** 0 = none. */
   readonly identifier: number;
+  /** Retained messages of the filter have not all been sent. */
+  readonly isRetainedPending?: boolean;
   /** Where it begins, in partitions in which the session's cursor may be before that. */
   readonly starts: readonly Place[];
 }
@@ -61,9 +63,9 @@ export function countSubscriptions(value: Buffer): number {
 }
 
 function writeSubscription(writer: RecordWriter, subscription: StoredSubscription): void {
-  const { qos, noLocal, retainAsPublished } = subscription;
+  const { qos, noLocal, retainAsPublished, isRetainedPending } = subscription;
   writer.string(subscription.filter);
-  writer.byte(qos | (noLocal ? 4 : 0) | (retainAsPublished ? 8 : 0));
+  writer.byte(qos | (noLocal ? 4 : 0) | (retainAsPublished ? 8 : 0) | (isRetainedPending ? 16 : 0));
   writer.integer(subscription.identifier);
   writePlaces(writer, subscription.starts);
 }
@@ -80,6 +82,7 @@ export function readSubscription(parser: RecordParser): StoredSubscription {
     retainAsPublished: (bits & 8) !== 0,
     identifier,
     starts,
+    ...((bits & 16) === 0 ? {} : { isRetainedPending: true }),
   };
 }
 
