@@ -20,8 +20,10 @@ export type ProgramName =
   | 'kafka-tools'
   | 'kafka-broker'
   | 'java-clients'
+  | 'java-mqtt'
   | 'python3'
   | 'python-kafka'
+  | 'python-mqtt'
   | 'go'
   | 'mqtt-sequences';
 

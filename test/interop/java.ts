@@ -1,5 +1,5 @@
-// Java: jars that Maven fetches once into node_modules/.cache, the programs of clients/java, compiled there when their
-// sources have changed, and virtual machines that run a class of either.
+// Java: jars that Maven fetches once into node_modules/.cache, the programs of clients/java and clients/java-mqtt, compiled
+// there when their sources have changed, and virtual machines that run a class of either.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -14,13 +14,20 @@ export interface JarSet {
 
 export const cacheDirectory = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'polylog');
 
-const sources = join(import.meta.dirname, 'clients', 'java');
+/** Programs of one folder and the jars of its pom. */
+interface Programs {
+  readonly sources: string;
+  readonly jars: JarSet;
+}
 
-/** Clients, Streams and Connect. A directory that already holds the jars can be named by POLYLOG_JAVA_LIBS. */
-const clientJars: JarSet = {
-  pom: join(sources, 'pom.xml'),
-  directory: process.env['POLYLOG_JAVA_LIBS'] ?? join(cacheDirectory, 'kafka-java'),
+const programsOf = (folder: string, jarsDirectory: string): Programs => {
+  const sources = join(import.meta.dirname, 'clients', folder);
+  return { sources, jars: { pom: join(sources, 'pom.xml'), directory: jarsDirectory } };
 };
+
+/** Clients of Kafka, Streams and Connect. A directory that already holds the jars can be named by POLYLOG_JAVA_LIBS. */
+const kafka = programsOf('java', process.env['POLYLOG_JAVA_LIBS'] ?? join(cacheDirectory, 'kafka-java'));
+const mqtt = programsOf('java-mqtt', join(cacheDirectory, 'mqtt-java'));
 
 /** Undefined when the jars are there, else why not. */
 export async function prepareJars({ pom, directory }: JarSet): Promise<string | undefined> {
@@ -38,16 +45,20 @@ export async function prepareJars({ pom, directory }: JarSet): Promise<string | 
 }
 
 /** Undefined when the programs of clients/java are compiled, else why not. */
-export async function prepareJavaClients(): Promise<string | undefined> {
-  const problem = await prepareJars(clientJars);
+export const prepareJavaClients = (): Promise<string | undefined> => preparePrograms(kafka);
+/** The same of clients/java-mqtt. */
+export const prepareMqttJava = (): Promise<string | undefined> => preparePrograms(mqtt);
+
+async function preparePrograms(programs: Programs): Promise<string | undefined> {
+  const problem = await prepareJars(programs.jars);
   if (problem !== undefined) return problem;
   if (!(await isInstalled('javac'))) return 'javac is not installed (a JDK 17 is needed)';
-  const directory = classDirectory();
+  const directory = classDirectory(programs);
   if (existsSync(directory)) return undefined;
   const partial = `${directory}.partial`;
   rmSync(partial, { recursive: true, force: true });
-  const classPath = join(clientJars.directory, '*');
-  const files = javaFiles().map((name) => join(sources, name));
+  const classPath = join(programs.jars.directory, '*');
+  const files = javaFiles(programs).map((name) => join(programs.sources, name));
   const compile = ['-Xlint:all,-processing,-classfile', '-cp', classPath, '-d', partial, ...files];
   const { code, stdout, stderr } = await new Child('javac', compile, { timeoutMs: 120_000 }).finished;
   if (code !== 0) throw new Error(`javac failed:\n${stdout}${stderr}`);
@@ -55,16 +66,17 @@ export async function prepareJavaClients(): Promise<string | undefined> {
   return undefined;
 }
 
-function javaFiles(): string[] {
+function javaFiles({ sources }: Programs): string[] {
   return readdirSync(sources)
     .filter((name) => name.endsWith('.java'))
     .sort();
 }
 
 /** One for each state of the sources. */
-function classDirectory(): string {
+function classDirectory(programs: Programs): string {
   const hash = createHash('sha256');
-  for (const name of javaFiles()) hash.update(name).update(readFileSync(join(sources, name)));
+  for (const name of javaFiles(programs))
+    hash.update(name).update(readFileSync(join(programs.sources, name)));
   return join(cacheDirectory, `java-${hash.digest('hex').slice(0, 16)}`);
 }
 
@@ -80,15 +92,19 @@ export function javaArguments(
   return [...tuning, logging, '-cp', classPath.join(delimiter), className, ...args];
 }
 
-const clientArguments = (className: string, args: readonly string[]): string[] =>
-  javaArguments([classDirectory(), join(clientJars.directory, '*')], className, args);
+const programArguments = (programs: Programs, className: string, args: readonly string[]): string[] =>
+  javaArguments([classDirectory(programs), join(programs.jars.directory, '*')], className, args);
 
 /** What a class of clients/java, or of its jars, prints. */
 export const runJava = (
   className: string,
   args: readonly string[],
   options?: ChildOptions,
-): Promise<Buffer> => run('java', clientArguments(className, args), options);
+): Promise<Buffer> => run('java', programArguments(kafka, className, args), options);
 
 export const startJava = (className: string, args: readonly string[], timeoutMs: number): Child =>
-  new Child('java', clientArguments(className, args), { timeoutMs });
+  new Child('java', programArguments(kafka, className, args), { timeoutMs });
+
+/** A class of clients/java-mqtt. */
+export const startMqttJava = (className: string, args: readonly string[], timeoutMs: number): Child =>
+  new Child('java', programArguments(mqtt, className, args), { timeoutMs });

@@ -2,19 +2,21 @@
 import { isInstalled } from '../helpers/child.ts';
 import type { ProgramName } from './case.ts';
 import { prepareGo } from './go-clients.ts';
-import { prepareJavaClients } from './java.ts';
+import { prepareJavaClients, prepareMqttJava } from './java.ts';
 import { prepareKafkaBroker } from './kafka-broker.ts';
 import { prepareKafkaTools } from './kafka-tools.ts';
 import { prepareSequences } from './mqtt-sequences/mqtt-sequences.ts';
-import { preparePython, preparePythonWithKafka } from './python.ts';
+import { preparePython, preparePythonWithKafka, preparePythonWithMqtt } from './python.ts';
 
 /** Fetched or built before they can be used. */
 type PreparedName =
   | 'kafka-tools'
   | 'kafka-broker'
   | 'java-clients'
+  | 'java-mqtt'
   | 'python3'
   | 'python-kafka'
+  | 'python-mqtt'
   | 'go'
   | 'mqtt-sequences';
 
@@ -30,8 +32,10 @@ const PREPARED_BY: Readonly<Record<PreparedName, () => Promise<string | undefine
   'kafka-tools': prepareKafkaTools,
   'kafka-broker': prepareKafkaBroker,
   'java-clients': prepareJavaClients,
+  'java-mqtt': prepareMqttJava,
   python3: preparePython,
   'python-kafka': preparePythonWithKafka,
+  'python-mqtt': preparePythonWithMqtt,
   go: prepareGo,
   'mqtt-sequences': prepareSequences,
 };

@@ -25,15 +25,21 @@ const kafka: Environment = {
   ],
 };
 
+const mqtt: Environment = { directory: join(cache, 'python-mqtt'), packages: ['paho-mqtt==2.2.0'] };
+
 /** Undefined when it can be used, else why not. */
 export const preparePython = (): Promise<string | undefined> => prepare(msgpack);
 export const preparePythonWithKafka = (): Promise<string | undefined> => prepare(kafka);
+export const preparePythonWithMqtt = (): Promise<string | undefined> => prepare(mqtt);
 
 /** What a script prints. Only the interpreter of an environment is used, which may be moved; its scripts may not. */
 export const python = (script: string, args: readonly string[]): Promise<Buffer> =>
   run(interpreterOf(msgpack.directory), [script, ...args]);
 export const pythonWithKafka = (script: string, args: readonly string[]): Promise<Buffer> =>
   run(interpreterOf(kafka.directory), [script, ...args]);
+
+export const startPythonWithMqtt = (script: string, args: readonly string[], timeoutMs: number): Child =>
+  new Child(interpreterOf(mqtt.directory), [script, ...args], { timeoutMs });
 
 async function prepare({ directory, packages }: Environment): Promise<string | undefined> {
   if (!(await isInstalled('python3'))) return 'python3 is not installed';

@@ -12,6 +12,7 @@ import { groupCases } from './groups.ts';
 import { javaClients } from './java-clients.ts';
 import { kafkaToMqtt } from './kafka-to-mqtt.ts';
 import { logFiles } from './log-files.ts';
+import { mqttClients } from './mqtt-clients.ts';
 import { mqttDifferential } from './mqtt-differential/mqtt-differential.ts';
 import { mqttSequences } from './mqtt-sequences/mqtt-sequences.ts';
 import { mqttToKafka } from './mqtt-to-kafka.ts';
@@ -29,6 +30,7 @@ const cases: readonly InteropCase[] = [
   readmeTryIt,
   ...kafkaToMqtt,
   ...mqttToKafka,
+  ...mqttClients,
   mqttSequences,
   ...mqttDifferential,
   ...offsets,
