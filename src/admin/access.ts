@@ -9,6 +9,8 @@ export type Role = 'anyone' | 'viewer' | 'operator';
 declare module 'fastify' {
   interface FastifyContextConfig {
     role?: Role;
+    /** The handler is given the bytes of the body, whatever type it has. */
+    rawBody?: boolean;
   }
   interface FastifyRequest {
     principal: Principal;

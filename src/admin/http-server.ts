@@ -13,6 +13,12 @@ export type HttpServer = FastifyInstance<
   ZodTypeProvider
 >;
 
+/** The bytes of a body are for its handler to look at: its schema is for the document alone. */
+const compileValidator: typeof validatorCompiler = (route) => {
+  const check = validatorCompiler(route);
+  return (data) => (Buffer.isBuffer(data) ? { value: data } : check(data));
+};
+
 interface StreamReply {
   type(contentType: string): unknown;
   send(payload: never): unknown;
@@ -37,7 +43,7 @@ export const compileWithZod = {
   schemaController: {
     // A cast: fastify's type knows the compilers of its own choice only, which take JSON Schema.
     compilersFactory: {
-      buildValidator: () => validatorCompiler,
+      buildValidator: () => compileValidator,
       buildSerializer: () => serializerCompiler,
     } as unknown as NonNullable<SchemaController['compilersFactory']>,
   },

@@ -21,7 +21,10 @@ import { openApiRoute } from './routes/openapi.ts';
 import { recordRoutes } from './routes/records.ts';
 import { topicOffsetRoutes } from './routes/topic-offsets.ts';
 import { topicPartitionRoutes } from './routes/topic-partitions.ts';
+import { produceRoutes } from './routes/produce.ts';
+import { recordRoute } from './routes/record.ts';
 import { topicRoutes } from './routes/topics.ts';
+import { tailRoute } from './routes/tail.ts';
 import { transactionRoutes } from './routes/transactions.ts';
 import type { AdminTarget } from './target.ts';
 
@@ -66,6 +69,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   addRoutes(server, options.target, options.version);
   refuseOtherMethods(server, methodsByUrl);
   server.setNotFoundHandler({ preHandler: [] }, (request) => {
+  takeBodies(server);
     const hint = 'the routes are in /api/v1/openapi.json';
     throw new AdminError('not_found', `there is nothing at ${pathOf(request)}`, { hint });
   });
@@ -132,6 +136,20 @@ function requireRoles(server: HttpServer): Map<string, Set<string>> {
     methodsByUrl.set(route.url, methods);
   });
   return methodsByUrl;
+/** JSON is parsed, but for routes that want its text; a line a record is for those alone. */
+function takeBodies(server: HttpServer): void {
+  const parseJson = server.getDefaultJsonParser('error', 'error');
+  server.removeContentTypeParser(['application/json', 'text/plain']);
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+    if (request.routeOptions.config.rawBody === true) done(null, body);
+    else parseJson(request, body.toString('utf8'), done);
+  });
+  server.addContentTypeParser('application/x-ndjson', { parseAs: 'buffer' }, (request, body, done) => {
+    if (request.routeOptions.config.rawBody === true) done(null, body);
+    else done(new AdminError('unsupported_media_type', 'the body must be JSON'));
+  });
+}
+
 }
 
 /** 405 with the methods that there are (RFC 9110 §15.5.6), before a body is read. */

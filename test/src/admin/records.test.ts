@@ -148,3 +148,98 @@ describe('a stretch of a topic', () => {
     expect(seen).toEqual(await places('?to=3'));
   });
 });
+
+describe('records appended', () => {
+  const post = (path: string, body: unknown, type = 'application/json') =>
+    admin.call({
+      method: 'POST',
+      path: `/api/v1/topics/${path}/records`,
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      headers: { 'content-type': type },
+    });
+  const lines = (...records: readonly unknown[]) => records.map((each) => JSON.stringify(each)).join('\n');
+
+  it('come back as they were sent', async () => {
+    await topic('sent');
+    const sent = {
+      key: 'k',
+      value: 'AP8=',
+      valueEncoding: 'base64',
+      headers: [
+        { name: 'h', value: 'v' },
+        { name: 'h', value: null },
+      ],
+      timestampMs: 1234,
+    };
+    expect((await post('sent', sent)).body).toEqual({ records: [{ partition: 0, offset: 0 }] });
+    const { records } = await read('sent/records');
+    expect(records).toMatchObject([
+      {
+        ...sent,
+        headers: [
+          { name: 'h', value: 'v' },
+          { name: 'h', value: null },
+        ],
+      },
+    ]);
+  });
+
+  it('JSON is stored as its own text, whatever its numbers', async () => {
+    await topic('texts');
+    const body =
+      '{"value" : {"n": 12345678901234567890.10, "n":1e400}, "k\\u0065y":[1,\n2] ,"timestampMs":1}';
+    expect((await post('texts', body)).status).toBe(200);
+    const { text } = await read('texts/records?keyEncoding=json&valueEncoding=json');
+    expect(text).toContain('"key":[1, 2],"keyEncoding":"json"');
+    expect(text).toContain('"value":{"n": 12345678901234567890.10, "n":1e400},"valueEncoding":"json"');
+  });
+
+  it('go where their keys go for every client, in the order in which they were sent', async () => {
+    await topic('keyed', 5);
+    const sent = Array.from({ length: 200 }, (_, index) => ({ key: `key-${index % 7}`, value: `${index}` }));
+    const { body } = await post('keyed', lines(...sent), 'application/x-ndjson');
+    const { records } = body as { records: { partition: number; offset: number }[] };
+    for (const [index, { partition }] of records.entries())
+      expect(partition).toBe(admin.hub.partitionFor(Buffer.from(sent[index]!.key), 5));
+    for (const number of [0, 1, 2, 3, 4]) {
+      const values = (await read(`keyed/records?partition=${number}`)).records.map(({ value }) =>
+        Number(value),
+      );
+      expect(values).toEqual([...values].sort((a, b) => a - b));
+    }
+  });
+
+  it('nothing is appended of a body with one wrong line', async () => {
+    await topic('whole');
+    const wrong = await post(
+      'whole',
+      lines({ value: 'a' }, { value: 1, valueEncoding: 'utf8' }),
+      'application/x-ndjson',
+    );
+    expect([wrong.status, wrong.body]).toMatchObject([400, { error: { field: 'records.1.value' } }]);
+    expect((await read('whole/records')).records).toEqual([]);
+  });
+
+  it('say of each what failed when a part did', async () => {
+    await topic('part', 2);
+    const full = admin.hub.topics.partition('part', 1)!;
+    const append = full.append;
+    full.append = () => ({ refused: 'disk-full', message: 'the disk is full' });
+    const { status, body } = await post(
+      'part',
+      lines({ value: 'a', partition: 0 }, { value: 'b', partition: 1 }),
+      'application/x-ndjson',
+    );
+    full.append = append;
+    expect([status, body]).toMatchObject([
+      507,
+      {
+        error: { code: 'disk_full', message: '1 of 2 records were not appended: the disk is full' },
+        records: [
+          { partition: 0, offset: 0 },
+          { partition: 1, error: { code: 'disk_full' } },
+        ],
+      },
+    ]);
+  });
+});

@@ -97,7 +97,11 @@ export const mqttArea: Area = {
       wrong: [
         { ...post(`${PATH}/publish`, { topic: 'm/+', payload: '' }), refused: [400, 'invalid_request'] },
         { ...post(`${PATH}/publish`, { topic: 'm' }), refused: [400, 'invalid_request', 'payload'] },
-        { ...post(`${PATH}/publish`, '{'), refused: [400, 'invalid_request', 'body'] },
+        {
+          ...post(`${PATH}/publish`, '{'),
+          headers: { 'content-type': 'application/json' },
+          refused: [400, 'invalid_request', 'body'],
+        },
         { ...post(`${PATH}/publish`, undefined), refused: [400, 'invalid_request'] },
       ],
     },
