@@ -18,13 +18,13 @@ import { mqttRetainedRoutes } from './routes/mqtt-retained.ts';
 import { mqttSessionRoutes } from './routes/mqtt-sessions.ts';
 import { mqttSubscriptionRoutes } from './routes/mqtt-subscriptions.ts';
 import { openApiRoute } from './routes/openapi.ts';
-import { recordRoutes } from './routes/records.ts';
-import { topicOffsetRoutes } from './routes/topic-offsets.ts';
-import { topicPartitionRoutes } from './routes/topic-partitions.ts';
 import { produceRoutes } from './routes/produce.ts';
 import { recordRoute } from './routes/record.ts';
-import { topicRoutes } from './routes/topics.ts';
+import { recordRoutes } from './routes/records.ts';
 import { tailRoute } from './routes/tail.ts';
+import { topicOffsetRoutes } from './routes/topic-offsets.ts';
+import { topicPartitionRoutes } from './routes/topic-partitions.ts';
+import { topicRoutes } from './routes/topics.ts';
 import { transactionRoutes } from './routes/transactions.ts';
 import type { AdminTarget } from './target.ts';
 
@@ -65,11 +65,11 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
 
   server.setErrorHandler((error, request, reply) => answerError(options.log, error, request, reply));
   guardEveryRequest(server, options.listener, options.authorize ?? letEveryoneIn);
+  takeBodies(server);
   const methodsByUrl = requireRoles(server);
   addRoutes(server, options.target, options.version);
   refuseOtherMethods(server, methodsByUrl);
   server.setNotFoundHandler({ preHandler: [] }, (request) => {
-  takeBodies(server);
     const hint = 'the routes are in /api/v1/openapi.json';
     throw new AdminError('not_found', `there is nothing at ${pathOf(request)}`, { hint });
   });
@@ -84,6 +84,9 @@ function addRoutes(server: HttpServer, target: AdminTarget, version: string): vo
   topicOffsetRoutes(server, target);
   topicPartitionRoutes(server, target);
   recordRoutes(server, target);
+  produceRoutes(server, target);
+  recordRoute(server, target);
+  tailRoute(server, target);
   groupRoutes(server, target);
   groupOffsetRoutes(server, target);
   transactionRoutes(server, target);
@@ -126,16 +129,6 @@ function refuseLargeBody(request: FastifyRequest, reply: FastifyReply): void {
   if (isTooLarge) throw new AdminError('payload_too_large', 'the body is larger than this route takes');
 }
 
-/** @throws when a route is registered without a role: forgetting one must not open a door. */
-function requireRoles(server: HttpServer): Map<string, Set<string>> {
-  const methodsByUrl = new Map<string, Set<string>>();
-  server.addHook('onRoute', (route) => {
-    if (route.config?.role === undefined) throw new TypeError(`route ${route.url} names no role`);
-    const methods = methodsByUrl.get(route.url) ?? new Set<string>();
-    for (const method of [route.method].flat()) methods.add(method);
-    methodsByUrl.set(route.url, methods);
-  });
-  return methodsByUrl;
 /** JSON is parsed, but for routes that want its text; a line a record is for those alone. */
 function takeBodies(server: HttpServer): void {
   const parseJson = server.getDefaultJsonParser('error', 'error');
@@ -150,6 +143,16 @@ function takeBodies(server: HttpServer): void {
   });
 }
 
+/** @throws when a route is registered without a role: forgetting one must not open a door. */
+function requireRoles(server: HttpServer): Map<string, Set<string>> {
+  const methodsByUrl = new Map<string, Set<string>>();
+  server.addHook('onRoute', (route) => {
+    if (route.config?.role === undefined) throw new TypeError(`route ${route.url} names no role`);
+    const methods = methodsByUrl.get(route.url) ?? new Set<string>();
+    for (const method of [route.method].flat()) methods.add(method);
+    methodsByUrl.set(route.url, methods);
+  });
+  return methodsByUrl;
 }
 
 /** 405 with the methods that there are (RFC 9110 §15.5.6), before a body is read. */
