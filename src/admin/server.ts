@@ -7,10 +7,13 @@ import type { Log } from '../../protocols/port.ts';
 import { type Authorize, anonymous, letEveryoneIn } from './access.ts';
 import { AdminError, errorBody, knownError, parserError } from './errors.ts';
 import { compileWithZod, type HttpServer } from './http-server.ts';
+import type { Operations } from './operations.ts';
+import { configRoutes } from './routes/config.ts';
 import { groupOffsetRoutes } from './routes/group-offsets.ts';
 import { groupRoutes } from './routes/groups.ts';
 import { healthRoutes } from './routes/health.ts';
 import { infoRoutes } from './routes/info.ts';
+import { loggerRoutes } from './routes/loggers.ts';
 import { mappingRoutes } from './routes/mappings.ts';
 import { mqttClientRoutes } from './routes/mqtt-clients.ts';
 import { mqttPublishRoutes } from './routes/mqtt-publish.ts';
@@ -18,10 +21,7 @@ import { mqttRetainedRoutes } from './routes/mqtt-retained.ts';
 import { mqttSessionRoutes } from './routes/mqtt-sessions.ts';
 import { mqttSubscriptionRoutes } from './routes/mqtt-subscriptions.ts';
 import { openApiRoute } from './routes/openapi.ts';
-import { produceRoutes } from './routes/produce.ts';
-import { recordRoute } from './routes/record.ts';
 import { recordRoutes } from './routes/records.ts';
-import { tailRoute } from './routes/tail.ts';
 import { topicOffsetRoutes } from './routes/topic-offsets.ts';
 import { topicPartitionRoutes } from './routes/topic-partitions.ts';
 import { topicRoutes } from './routes/topics.ts';
@@ -34,6 +34,7 @@ export interface HttpServerOptions {
   readonly listener: string;
   readonly log: Log;
   readonly authorize?: Authorize;
+  readonly operations?: Operations;
 }
 
 /** No route takes a body yet; what a client sends with a GET is bounded all the same. */
@@ -65,9 +66,8 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
 
   server.setErrorHandler((error, request, reply) => answerError(options.log, error, request, reply));
   guardEveryRequest(server, options.listener, options.authorize ?? letEveryoneIn);
-  takeBodies(server);
   const methodsByUrl = requireRoles(server);
-  addRoutes(server, options.target, options.version);
+  addRoutes(server, options);
   refuseOtherMethods(server, methodsByUrl);
   server.setNotFoundHandler({ preHandler: [] }, (request) => {
     const hint = 'the routes are in /api/v1/openapi.json';
@@ -77,16 +77,16 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   return server;
 }
 
-function addRoutes(server: HttpServer, target: AdminTarget, version: string): void {
+function addRoutes(server: HttpServer, options: HttpServerOptions): void {
+  const { target, version, operations = {} } = options;
   healthRoutes(server, target);
   infoRoutes(server, target, version);
+  configRoutes(server, operations);
+  loggerRoutes(server, operations);
   topicRoutes(server, target);
   topicOffsetRoutes(server, target);
   topicPartitionRoutes(server, target);
   recordRoutes(server, target);
-  produceRoutes(server, target);
-  recordRoute(server, target);
-  tailRoute(server, target);
   groupRoutes(server, target);
   groupOffsetRoutes(server, target);
   transactionRoutes(server, target);
@@ -96,7 +96,7 @@ function addRoutes(server: HttpServer, target: AdminTarget, version: string): vo
   mqttRetainedRoutes(server, target);
   mqttPublishRoutes(server, target);
   mappingRoutes(server, target);
-  openApiRoute(server, version, (second) => addRoutes(second, target, version));
+  openApiRoute(server, version, (second) => addRoutes(second, options));
 }
 
 function guardEveryRequest(server: HttpServer, listener: string, authorize: Authorize): void {
@@ -127,20 +127,6 @@ function refuseLargeBody(request: FastifyRequest, reply: FastifyReply): void {
   // What is not read must not be drained either: the connection ends with the answer.
   if (isOpenEnded || isTooLarge) reply.header('connection', 'close');
   if (isTooLarge) throw new AdminError('payload_too_large', 'the body is larger than this route takes');
-}
-
-/** JSON is parsed, but for routes that want its text; a line a record is for those alone. */
-function takeBodies(server: HttpServer): void {
-  const parseJson = server.getDefaultJsonParser('error', 'error');
-  server.removeContentTypeParser(['application/json', 'text/plain']);
-  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
-    if (request.routeOptions.config.rawBody === true) done(null, body);
-    else parseJson(request, body.toString('utf8'), done);
-  });
-  server.addContentTypeParser('application/x-ndjson', { parseAs: 'buffer' }, (request, body, done) => {
-    if (request.routeOptions.config.rawBody === true) done(null, body);
-    else done(new AdminError('unsupported_media_type', 'the body must be JSON'));
-  });
 }
 
 /** @throws when a route is registered without a role: forgetting one must not open a door. */

@@ -5,6 +5,7 @@ import type { ListenerConfig } from '../config/broker-config.ts';
 import { type AdminServer, BrokerError } from '../front-ends.ts';
 import type { Authorize } from './access.ts';
 import type { HttpServer } from './http-server.ts';
+import type { Operations } from './operations.ts';
 import type { AdminTarget } from './target.ts';
 
 export interface AdminOptions {
@@ -14,6 +15,8 @@ export interface AdminOptions {
   readonly log: Log;
   /** Default: everyone may read. */
   readonly authorize?: Authorize;
+  /** Absent = the process has no file and no log of its own. */
+  readonly operations?: Operations;
 }
 
 interface OpenListener {

@@ -2,7 +2,7 @@
 // something is wrong with it.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { type ConfigResult, type LoadedConfig, loadConfig } from '../config/load.ts';
+import { type ConfigResult, type LoadedConfig, type LoadOptions, loadConfig } from '../config/load.ts';
 import { checkPaths } from '../config/paths.ts';
 import { type ConfigIssue, formatIssue } from '../config/sources.ts';
 import { packageFile } from './package-files.ts';
@@ -13,14 +13,23 @@ export interface ConfigOptions {
   readonly set?: readonly string[];
 }
 
+/** Which file is read, now and when it is read again, and what counts over it. */
+export function loadOptionsOf({ config, set }: ConfigOptions, surroundings: Surroundings): LoadOptions {
+  const { environment, workingDirectory } = surroundings;
+  return {
+    file: config ?? defaultFile(workingDirectory),
+    environment,
+    settings: set ?? [],
+    workingDirectory,
+  };
+}
+
 /** Undefined when something is wrong with it, which is told then, a line each. */
 export async function configFromOptions(
-  options: ConfigOptions,
+  options: LoadOptions,
   surroundings: Surroundings,
 ): Promise<LoadedConfig | undefined> {
-  const { environment, workingDirectory } = surroundings;
-  const file = options.config ?? defaultFile(workingDirectory);
-  const result = await loadConfig({ file, environment, settings: options.set ?? [], workingDirectory });
+  const result = await loadConfig(options);
   const issues = await allIssues(result);
   if (result.config && issues.length === 0) return result.config;
   for (const issue of issues) surroundings.err(`${formatIssue(issue)}\n`);

@@ -4,6 +4,7 @@ import type { CheckOptions } from './check.ts';
 import type { ConfigOptions } from './config-option.ts';
 import { addLogCommands } from './log-commands.ts';
 import { packageVersion } from './package-files.ts';
+import { addReloadCommand } from './reload.ts';
 import { EXIT, type Surroundings } from './surroundings.ts';
 import { addTransactionCommands } from './transactions.ts';
 
@@ -19,6 +20,18 @@ Examples:
 
 Without --config: polylog.toml in the working directory, else the default that comes with the package.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a running hub cannot be reached.
+`;
+
+const CHECK_EXAMPLES = `
+Examples:
+  polylog check
+  polylog check --config gateway.toml --set listener.kafka.bind=0.0.0.0:9092
+  polylog check --output json | jq 'select(.severity == "error")'
+  polylog check --print                                  what is in effect, and where each value comes from
+  polylog check --schema > polylog.schema.json           for editors: #:schema ./polylog.schema.json
+
+What is wrong with the file is an error: exit code 1. What this machine has against it at this moment (a port that is
+taken, a full disk, a name that nobody knows) is a warning.
 `;
 
 /** Runs one command; gives the exit code. */
@@ -61,11 +74,17 @@ function buildProgram(surroundings: Surroundings, finish: (exitCode: number) => 
   addConfigOptions(program.command('check'))
     .description('validate a configuration: file:line: key: message (hint)')
     .option('--print', 'show the effective configuration, each value with its source')
+    .addOption(new Option('--schema', 'print the JSON Schema of the file, for editors').conflicts('print'))
+    .addOption(
+      new Option('--output <form>', 'for people or for programs').choices(['table', 'json']).default('table'),
+    )
+    .addHelpText('after', CHECK_EXAMPLES)
     .action(async (options: CheckOptions) => {
       const { check } = await import('./check.ts');
       finish(await check(options, surroundings));
     });
 
+  addReloadCommand(program, surroundings, finish);
   addLogCommands(program, surroundings, finish);
   addTransactionCommands(program, surroundings, finish);
   return program;

@@ -1,24 +1,37 @@
 // `polylog start`: configuration → log → broker → a word to the user → a signal → stop. Everything heavy is imported
 // once the configuration is known to be right.
 
+import { Configuration } from '../config/configuration.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { type HubLog, openLog } from '../log/hub-log.ts';
 import type { Broker } from '../running-broker.ts';
 import { banner } from './banner.ts';
-import { type ConfigOptions, configFromOptions } from './config-option.ts';
+import { type ConfigOptions, configFromOptions, loadOptionsOf } from './config-option.ts';
 import { packageVersion } from './package-files.ts';
 import { listenForSignals } from './signals.ts';
 import { startupProblem } from './startup-problem.ts';
 import { EXIT, type Surroundings } from './surroundings.ts';
 
-export async function start(options: ConfigOptions, surroundings: Surroundings): Promise<number> {
+export async function start(told: ConfigOptions, surroundings: Surroundings): Promise<number> {
+  const options = loadOptionsOf(told, surroundings);
   const config = await configFromOptions(options, surroundings);
   if (!config) return EXIT.failed;
   const log = await openLog({ ...config.log, output: process.stderr });
   endOnFault(log);
   const firstSignal = listenForSignals({ source: process, exit: (code) => process.exit(code), log });
-  const broker = await openBroker(config, log, surroundings);
+  const running: { broker?: Broker } = {};
+  const configuration = new Configuration({
+    ...{ loaded: config, options, log },
+    apply: async (next, { level }) => {
+      if (running.broker === undefined) throw new Error('the hub is starting');
+      await running.broker.reconfigure(next);
+      log.levels.configure(level);
+    },
+  });
+  process.on('SIGHUP', () => void configuration.reload());
+  const broker = await openBroker(config, log, configuration, surroundings);
   if (!broker) return EXIT.failed;
+  running.broker = broker;
   announce(config, broker, log, surroundings);
   log.info('stopping', { signal: await firstSignal });
   await broker.stop();
@@ -29,6 +42,7 @@ export async function start(options: ConfigOptions, surroundings: Surroundings):
 async function openBroker(
   config: LoadedConfig,
   log: HubLog,
+  configuration: Configuration,
   surroundings: Surroundings,
 ): Promise<Broker | undefined> {
   const { startBroker } = await import('../broker.ts');
@@ -37,7 +51,13 @@ async function openBroker(
     const starting = startBroker(config.broker, log, {
       startAdmin: async (target, listeners) => {
         const { startAdmin } = await import('../admin/start-admin.ts');
-        return startAdmin({ target, listeners, version, log });
+        return startAdmin({
+          target,
+          listeners,
+          version,
+          log,
+          operations: { configuration, levels: log.levels },
+        });
       },
     });
     prepareAdmin(config);

@@ -12,6 +12,7 @@ import type { AdminTarget } from '../../../src/admin/target.ts';
 import { startBroker } from '../../../src/broker.ts';
 import type { Broker } from '../../../src/running-broker.ts';
 import { sound } from '../config/fixtures.ts';
+import { openOperations } from './operations-fixture.ts';
 
 const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -30,8 +31,6 @@ export interface Call {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
-  /** Of an answer that does not end by itself: it is left after so many events. */
-  readonly events?: number;
 
 export interface AdminFixture {
   readonly url: string;
@@ -69,7 +68,9 @@ export interface AdminFixtureOptions {
 export async function openAdmin(options: AdminFixtureOptions = {}): Promise<AdminFixture> {
   const directory = await mkdtemp(path.join(tmpdir(), 'polylog-admin-'));
   const listener = '[[listener]]\nname = "admin"\nprotocol = "http"\nbind = "127.0.0.1:0"\n';
-  const config = sound(`${listener}[server]\ndata_dir = "${directory}"\n${options.toml ?? ''}`);
+  const text = `${listener}[server]\ndata_dir = "${directory}"\n${options.toml ?? ''}`;
+  const config = sound(text);
+  const operations = await openOperations(directory, text);
   let kafka: Awaited<ReturnType<typeof openKafkaContext>> | undefined;
   const directoryOf = (): GroupDirectory => {
     if (kafka === undefined) throw new Error('groups are not open yet');
@@ -86,7 +87,7 @@ export async function openAdmin(options: AdminFixtureOptions = {}): Promise<Admi
           : { transactions: () => transactionsOf(options.transactions ?? []) }),
       });
       const wrapped = options.wrap?.(shown) ?? shown;
-      return startAdmin({ target: wrapped, listeners, version: '1.2.3', log: SILENT });
+      return startAdmin({ target: wrapped, listeners, version: '1.2.3', log: SILENT, operations });
     },
   });
   kafka = await openKafkaContext(broker.hub, { groupInitialRebalanceDelayMs: 0 });
@@ -116,8 +117,7 @@ export async function openAdmin(options: AdminFixtureOptions = {}): Promise<Admi
   };
 }
 
-async function request(url: string, call: Call): Promise<Answer> {
-  const { method = 'GET', path, body, headers, events } = call;
+async function request(url: string, { method = 'GET', path, body, headers }: Call): Promise<Answer> {
   const isPlain = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
   const answer = await fetch(url + path, {
     method,
@@ -126,8 +126,7 @@ async function request(url: string, call: Call): Promise<Answer> {
       : { body: isPlain ? (body as string | Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
     headers: { ...(isPlain ? {} : { 'content-type': 'application/json' }), ...headers },
   });
-  const text =
-    events === undefined || answer.status !== 200 ? await answer.text() : await firstEvents(answer, events);
+  const text = await answer.text();
   const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true;
   return {
     status: answer.status,
@@ -140,19 +139,6 @@ async function request(url: string, call: Call): Promise<Answer> {
 async function appendTo(
   hub: Hub,
   topic: string,
-async function firstEvents({ body }: Response, count: number): Promise<string> {
-  let text = '';
-  if (body === null) return text;
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  while (text.split('\n\n').length <= count) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    text += value;
-  }
-  await reader.cancel();
-  return text;
-}
-
   partition: number,
   records: readonly FixtureRecord[],
 ): Promise<void> {
@@ -214,7 +200,7 @@ function hiding(hub: Hub, hidden: readonly string[]): Hub {
 }
 
 /** An object with some properties of its own in front of it. */
-export function overlaid<Shown extends object>(
+function overlaid<Shown extends object>(
   behind: Shown,
   inFront: Readonly<Partial<Record<keyof Shown, () => unknown>>>,
 ): Shown {
