@@ -21,7 +21,10 @@ import { mqttRetainedRoutes } from './routes/mqtt-retained.ts';
 import { mqttSessionRoutes } from './routes/mqtt-sessions.ts';
 import { mqttSubscriptionRoutes } from './routes/mqtt-subscriptions.ts';
 import { openApiRoute } from './routes/openapi.ts';
+import { produceRoutes } from './routes/produce.ts';
+import { recordRoute } from './routes/record.ts';
 import { recordRoutes } from './routes/records.ts';
+import { tailRoute } from './routes/tail.ts';
 import { topicOffsetRoutes } from './routes/topic-offsets.ts';
 import { topicPartitionRoutes } from './routes/topic-partitions.ts';
 import { topicRoutes } from './routes/topics.ts';
@@ -66,6 +69,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
 
   server.setErrorHandler((error, request, reply) => answerError(options.log, error, request, reply));
   guardEveryRequest(server, options.listener, options.authorize ?? letEveryoneIn);
+  takeBodies(server);
   const methodsByUrl = requireRoles(server);
   addRoutes(server, options);
   refuseOtherMethods(server, methodsByUrl);
@@ -87,6 +91,9 @@ function addRoutes(server: HttpServer, options: HttpServerOptions): void {
   topicOffsetRoutes(server, target);
   topicPartitionRoutes(server, target);
   recordRoutes(server, target);
+  produceRoutes(server, target);
+  recordRoute(server, target);
+  tailRoute(server, target);
   groupRoutes(server, target);
   groupOffsetRoutes(server, target);
   transactionRoutes(server, target);
@@ -127,6 +134,20 @@ function refuseLargeBody(request: FastifyRequest, reply: FastifyReply): void {
   // What is not read must not be drained either: the connection ends with the answer.
   if (isOpenEnded || isTooLarge) reply.header('connection', 'close');
   if (isTooLarge) throw new AdminError('payload_too_large', 'the body is larger than this route takes');
+}
+
+/** JSON is parsed, but for routes that want its text; a line a record is for those alone. */
+function takeBodies(server: HttpServer): void {
+  const parseJson = server.getDefaultJsonParser('error', 'error');
+  server.removeContentTypeParser(['application/json', 'text/plain']);
+  server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+    if (request.routeOptions.config.rawBody === true) done(null, body);
+    else parseJson(request, body.toString('utf8'), done);
+  });
+  server.addContentTypeParser('application/x-ndjson', { parseAs: 'buffer' }, (request, body, done) => {
+    if (request.routeOptions.config.rawBody === true) done(null, body);
+    else done(new AdminError('unsupported_media_type', 'the body must be JSON'));
+  });
 }
 
 /** @throws when a route is registered without a role: forgetting one must not open a door. */

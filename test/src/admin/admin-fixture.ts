@@ -30,6 +30,8 @@ export interface Call {
   /** Sent as JSON, unless it is text or bytes. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Of an answer that does not end by itself: it is left after so many events. */
+  readonly events?: number;
 }
 
 export interface AdminFixture {
@@ -117,7 +119,8 @@ export async function openAdmin(options: AdminFixtureOptions = {}): Promise<Admi
   };
 }
 
-async function request(url: string, { method = 'GET', path, body, headers }: Call): Promise<Answer> {
+async function request(url: string, call: Call): Promise<Answer> {
+  const { method = 'GET', path, body, headers, events } = call;
   const isPlain = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
   const answer = await fetch(url + path, {
     method,
@@ -126,7 +129,8 @@ async function request(url: string, { method = 'GET', path, body, headers }: Cal
       : { body: isPlain ? (body as string | Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
     headers: { ...(isPlain ? {} : { 'content-type': 'application/json' }), ...headers },
   });
-  const text = await answer.text();
+  const text =
+    events === undefined || answer.status !== 200 ? await answer.text() : await firstEvents(answer, events);
   const isJson = answer.headers.get('content-type')?.startsWith('application/json') === true;
   return {
     status: answer.status,
@@ -134,6 +138,19 @@ async function request(url: string, { method = 'GET', path, body, headers }: Cal
     text,
     body: isJson && text !== '' ? JSON.parse(text) : undefined,
   };
+}
+
+async function firstEvents({ body }: Response, count: number): Promise<string> {
+  let text = '';
+  if (body === null) return text;
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  while (text.split('\n\n').length <= count) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    text += value;
+  }
+  await reader.cancel();
+  return text;
 }
 
 async function appendTo(
@@ -200,7 +217,7 @@ function hiding(hub: Hub, hidden: readonly string[]): Hub {
 }
 
 /** An object with some properties of its own in front of it. */
-function overlaid<Shown extends object>(
+export function overlaid<Shown extends object>(
   behind: Shown,
   inFront: Readonly<Partial<Record<keyof Shown, () => unknown>>>,
 ): Shown {

@@ -69,7 +69,9 @@ function holds(route: string, { status, body }: Answer): void {
 /** Each line of NDJSON, and each `data:` of an event stream, is one of what is promised. */
 function holdsAll(route: string, { status, text }: Answer, type: string): void {
   const schema = promised(route, status, type);
-  const lines = type === 'text/event-stream' ? text.match(/(?<=^data: ).*/gm) : text.match(/.+/g);
+  const isEvents = type === 'text/event-stream';
+  const lines = isEvents ? text.match(/(?<=^event: record\ndata: ).*/gm) : text.match(/.+/g);
+  expect(lines?.length).toBeGreaterThan(0);
   for (const line of lines ?? []) expect(schema.safeParse(JSON.parse(line)).error).toBeUndefined();
 }
 
