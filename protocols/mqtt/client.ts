@@ -17,6 +17,7 @@ import type { Sessions } from './sessions/sessions.ts';
 import type { SharedGroups } from './share/share-groups.ts';
 import type { SubscriptionTree } from './subscription-tree.ts';
 import type { SysTopics } from './sys-topics.ts';
+import type { Unwelcome } from './unwelcome.ts';
 import type { Wills } from './will.ts';
 
 export interface Context {
@@ -46,8 +47,8 @@ export interface Client {
   readonly context: Context;
   readonly listener: string;
   readonly remoteAddress: string;
-  /** The listener takes no more connections at this rate. */
-  readonly isTooSoon: boolean;
+  /** Why CONNECT is refused, whatever it says. */
+  readonly unwelcome: Unwelcome | undefined;
   readonly output: Output;
   /** Undefined until CONNECT has been accepted. */
   readonly session: Session | undefined;

@@ -2,13 +2,14 @@
 import type { Duplex } from 'node:stream';
 import type { Context } from './client.ts';
 import type { FlushQueue, OutputBuffers } from './output.ts';
+import type { Unwelcome } from './unwelcome.ts';
 
 export interface ConnectionOptions {
   /** A socket, or what behaves like one. */
   readonly stream: Duplex;
   readonly listener: string;
   readonly remoteAddress: string;
-  readonly isTooSoon: boolean;
+  readonly unwelcome: Unwelcome | undefined;
   readonly context: Context;
   readonly buffers: OutputBuffers;
   readonly flushQueue: FlushQueue;

@@ -18,6 +18,7 @@ import { publishPace } from './publish-pace.ts';
 import { REASON } from './reason-codes.ts';
 import type { OwnRoutes, Route } from './routes.ts';
 import type { Session } from './session.ts';
+import type { Unwelcome } from './unwelcome.ts';
 
 const HANDLER_BY_TYPE: readonly (PacketHandler | undefined)[] = Array.from({ length: 16 }, (_, type) =>
   HANDLERS.find((handler) => handler.type === type),
@@ -30,7 +31,7 @@ export class Connection implements Client {
   readonly context: Context;
   readonly listener: string;
   readonly remoteAddress: string;
-  readonly isTooSoon: boolean;
+  readonly unwelcome: Unwelcome | undefined;
   readonly output: Output;
   readonly attributes = new Map<Route, (Uint8Array | undefined)[]>();
   readonly ownRoutes: OwnRoutes = new Map();
@@ -63,7 +64,7 @@ export class Connection implements Client {
     this.context = context;
     this.listener = options.listener;
     this.remoteAddress = options.remoteAddress;
-    this.isTooSoon = options.isTooSoon;
+    this.unwelcome = options.unwelcome;
     this.#pace = publishPace(context, this.#proceed);
     this.output = new Output(socket, options.buffers, options.flushQueue);
     this.#socket = socket;
@@ -75,6 +76,9 @@ export class Connection implements Client {
       this.#abandon('no CONNECT in time');
     });
     socket.on('data', (piece) => this.#receive(piece));
+    // Whoever has said what it wanted may be gone while packets of it wait: they are dealt with all the same.
+    socket.allowHalfOpen = true;
+    socket.on('end', () => this.#read());
     socket.on('drain', () => {
       this.session?.drained();
       this.#read();
@@ -176,7 +180,8 @@ export class Connection implements Client {
     }
     this.#reading = false;
     this.#input.release();
-    if (this.#isReading || this.#state === 'ending') this.#resume();
+    if (this.#socket.readableEnded && this.#isReading) this.#end(undefined);
+    else if (this.#isReading || this.#state === 'ending') this.#resume();
     else if (this.#state === 'connected') this.#pause();
   }
 
@@ -229,7 +234,7 @@ export class Connection implements Client {
       this.#awaitingRoom = this.publishes?.isFull === true || this.#pace?.isTooFast === true;
     }
     if (this.#awaitingRoom) return false;
-    this.context.counters.packetsReceived++;
+    this.context.counters.received[firstByte >> 4]!++;
     const { bodyStart, bodyEnd } = this.#bounds;
     if (!isConnected) {
       const accepting = handleConnect(this, this.#publishCallbacks, firstByte, bytes, bodyStart, bodyEnd);
@@ -340,7 +345,7 @@ export class Connection implements Client {
     this.#state = 'ending';
     this.#endSession();
     if (lastPacket !== undefined) {
-      this.context.counters.answersSent++;
+      this.context.counters.sent[lastPacket[0]! >> 4]!++;
       this.output.write(lastPacket);
     }
     this.output.flush();

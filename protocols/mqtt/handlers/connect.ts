@@ -5,7 +5,7 @@ import { CatchUp } from '../catch-up.ts';
 import type { Accepted, Client, Context } from '../client.ts';
 import { principalOf, retainedSurroundings } from '../client.ts';
 import { MqttError, malformed } from '../errors.ts';
-import { flagsAreLegal } from '../framing.ts';
+import { flagsAreLegal, PACKET_TYPE } from '../framing.ts';
 import type { MqttOptions } from '../options.ts';
 import type { ConnackProperties } from '../packets/cold-packets.ts';
 import { encodeConnack } from '../packets/cold-packets.ts';
@@ -19,6 +19,7 @@ import { Session } from '../session.ts';
 import type { StoredWill } from '../sessions/session-records.ts';
 import { NEVER_EXPIRES } from '../sessions/session-records.ts';
 import type { StoredRecords } from '../sessions/session-store.ts';
+import { unwelcomeError } from '../unwelcome.ts';
 
 /** Keep alive is one and a half times what the client says [MQTT-3.1.2-22]. */
 const KEEP_ALIVE_MS_PER_SECOND = 1500;
@@ -100,12 +101,9 @@ const RETURN_CODE_3: ReadonlyMap<number, number> = new Map([
   [REASON.NOT_AUTHORIZED, CONNACK_3.NOT_AUTHORIZED],
 ]);
 
-function checkPacket({ context, isTooSoon }: Client, packet: ConnectPacket): void {
+function checkPacket({ context, unwelcome }: Client, packet: ConnectPacket): void {
   const { version, clientId, will } = packet;
-  if (isTooSoon) {
-    context.counters.connectRateRefused++;
-    throw new MqttError('connect-rate', REASON.CONNECTION_RATE_EXCEEDED, 'Too many connections a second');
-  }
+  if (unwelcome !== undefined) throw unwelcomeError(unwelcome, context.counters);
   // [MQTT-3.1.3-8] of 3.1.1; 3.1 knows no empty identifier.
   if (clientId === '' && (version === 3 || (version === 4 && !packet.clean))) {
     throw badClientId('An empty client identifier');
@@ -242,7 +240,7 @@ function checkConnack(connect: Connecting): boolean {
 /** @param isPresent whether the client has been told by an earlier CONNACK what is in the records [MQTT-3.2.2-3] */
 function welcome(connect: Connecting, records: StoredRecords | undefined, isPresent: boolean): void {
   const { client } = connect;
-  client.context.counters.answersSent++;
+  client.context.counters.sent[PACKET_TYPE.CONNACK]!++;
   client.output.write(encodeAccepted(connect, isPresent));
   const accepted = newSession(connect);
   client.accept(accepted);

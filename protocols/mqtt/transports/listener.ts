@@ -7,10 +7,11 @@ import type { WebSocket } from 'ws';
 import type { Clock, ListenerOptions, ListenerView, Log } from '../../port.ts';
 import type { MqttCounters } from '../counters.ts';
 import type { MqttOptions } from '../options.ts';
-import { TokenBucket } from '../token-bucket.ts';
+import type { Unwelcome } from '../unwelcome.ts';
 import type { AddressCounts } from './address-counts.ts';
 import type { AddressList } from './address-list.ts';
 import { addressList, plainAddress } from './address-list.ts';
+import { Admission } from './admission.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
 import type { WebSocketUpgrade } from './websocket-server.ts';
 import { webSocketUpgrade } from './websocket-server.ts';
@@ -27,8 +28,8 @@ export interface Incoming {
   readonly listener: string;
   /** Where the client is, by the word of a trusted proxy. */
   readonly remoteAddress: string;
-  /** There are more connections a second than there may be: this one is to be told. */
-  readonly isTooSoon: boolean;
+  /** Why its CONNECT is to be refused. */
+  readonly unwelcome: Unwelcome | undefined;
 }
 
 /** What a listener needs of the connection that it has brought about. */
@@ -54,7 +55,7 @@ export class Listener {
   readonly #server: Server;
   #trusted: AddressList | undefined;
   #upgrade: WebSocketUpgrade | undefined;
-  #rate: TokenBucket | undefined;
+  readonly #admission: Admission;
   /** All that have come and not gone, whatever they have said. */
   readonly #sockets = new Set<Socket>();
   #port = 0;
@@ -64,6 +65,7 @@ export class Listener {
   constructor(options: ListenerOptions, surroundings: ListenerSurroundings) {
     this.#options = options;
     this.#surroundings = surroundings;
+    this.#admission = new Admission(surroundings.clock);
     this.change(options);
     this.#server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS });
     this.#server.on('connection', (socket) => this.#take(socket));
@@ -83,8 +85,7 @@ export class Listener {
     this.#options = { ...options, name, host, port };
     const { proxyTrusted, connectRateMax = 0 } = options;
     this.#trusted = proxyTrusted?.length ? addressList(proxyTrusted) : undefined;
-    this.#rate =
-      connectRateMax > 0 ? new TokenBucket(connectRateMax, this.#surroundings.clock.monotonic()) : undefined;
+    this.#admission.change(connectRateMax);
     this.optionsChanged();
   }
 
@@ -109,6 +110,7 @@ export class Listener {
   stopAccepting(): Promise<void> {
     return new Promise((resolve) => {
       this.#server.close(() => resolve());
+      this.#admission.close();
       for (const socket of this.#unserved) socket.destroy();
     });
   }
@@ -172,29 +174,50 @@ export class Listener {
 
   #begin(socket: Socket, remoteAddress: string): void {
     const { addresses, counters } = this.#surroundings;
-    if (!addresses.add(remoteAddress)) {
+    const verdict = addresses.add(remoteAddress);
+    if (verdict === 'closed') {
       counters.addressLimitRefused++;
       this.#refuse(socket, 'mqtt-too-many-of-address', { listener: this.#options.name, remoteAddress });
       return;
     }
     socket.on('close', () => addresses.remove(remoteAddress));
-    if (this.#upgrade === undefined) {
-      this.#serve(socket, socket, remoteAddress);
+    if (verdict === 'told') {
+      this.#open(socket, remoteAddress, 'address-limit');
       return;
     }
-    this.#addresses.set(socket, remoteAddress);
+    // What waits is not read.
+    socket.pause();
+    const failed = () => socket.destroy();
+    socket.on('error', failed);
+    const open = (unwelcome?: Unwelcome) => {
+      socket.off('error', failed);
+      this.#open(socket, remoteAddress, unwelcome);
+    };
+    if (!this.#admission.enter(socket, open)) open('connect-rate');
+  }
+
+  #open(socket: Socket, remoteAddress: string, unwelcome: Unwelcome | undefined): void {
+    if (this.#upgrade === undefined) {
+      this.#serve(socket, socket, remoteAddress, unwelcome);
+      return;
+    }
+    this.#upgrading.set(socket, { remoteAddress, unwelcome });
     this.#upgrade.take(socket);
-    // What came before with a PROXY header has stopped the socket.
+    // What came before with a PROXY header, or its turn, has stopped the socket.
     socket.resume();
   }
 
   /** Of connections that are HTTP yet. */
-  readonly #addresses = new WeakMap<Duplex, string>();
+  readonly #upgrading = new WeakMap<Duplex, Pick<Incoming, 'remoteAddress' | 'unwelcome'>>();
 
-  #serve(stream: Duplex, socket: Socket, remoteAddress: string): Served | undefined {
-    const isTooSoon = this.#rate !== undefined && this.#rate.take(this.#surroundings.clock.monotonic()) > 0;
+  #serve(
+    stream: Duplex,
+    socket: Socket,
+    remoteAddress: string,
+    unwelcome: Unwelcome | undefined,
+  ): Served | undefined {
     const listener = this.#options.name;
-    const served = this.#surroundings.serve({ stream, listener, remoteAddress, isTooSoon });
+    const served = this.#surroundings.serve({ stream, listener, remoteAddress, unwelcome });
     this.#unserved.delete(socket);
     if (served === undefined) stream.destroy();
     else if (socket.isPaused()) socket.resume();
@@ -210,7 +233,7 @@ export class Listener {
       onWebSocket: (webSocket, socket) => this.#serveWebSocket(webSocket, socket as Socket), // of our own server
       onRefused: (reason, socket) => {
         counters.connectionsRefused++;
-        const remoteAddress = this.#addresses.get(socket);
+        const remoteAddress = this.#upgrading.get(socket)?.remoteAddress;
         log.warn('mqtt-websocket-refused', { listener: this.#options.name, remoteAddress, reason });
       },
     });
@@ -219,7 +242,8 @@ export class Listener {
   #serveWebSocket(webSocket: WebSocket, socket: Socket): void {
     const { unreadBytesMax, connectBytesMax } = this.#surroundings.options;
     const stream = new WebSocketStream(webSocket, { unreadBytesMax });
-    const served = this.#serve(stream, socket, this.#addresses.get(socket) ?? 'unknown');
+    const { remoteAddress = 'unknown', unwelcome } = this.#upgrading.get(socket) ?? {};
+    const served = this.#serve(stream, socket, remoteAddress, unwelcome);
     if (served === undefined) return;
     // A message is put together before anybody sees how long its packet is: before CONNECT it may not be long.
     let messageStart = socket.bytesRead;

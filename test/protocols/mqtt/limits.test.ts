@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MqttCounters } from '../../../protocols/mqtt/counters.ts';
 import { TokenBucket } from '../../../protocols/mqtt/token-bucket.ts';
-import { eventually, serve } from './front-end-fixture.ts';
+import { connectPacket, eventually, serve } from './front-end-fixture.ts';
 
 const message = (topic: string, userProperties?: Record<string, string | string[]>) =>
   ({
@@ -82,34 +82,67 @@ describe('a filter', () => {
 });
 
 describe('a connection', () => {
-  it('one more of an address is closed, and one that goes makes room', async () => {
-    const { client, raw, frontEnd } = await serve({ connectionsPerAddressMax: 2 });
-    const first = await client(4);
-    await client(4);
-    const third = await raw(4);
-    await third.end();
-    expect(frontEnd.counters).toMatchObject({ addressLimitRefused: 1, connectionsRefused: 1 });
-    first.send({ cmd: 'disconnect' });
-    await first.end();
-    await eventually(() => frontEnd.listeners()[0]?.connections === 1);
-    await client(4);
+  it.each([
+    [5, { reasonCode: 0x97 }],
+    [4, { returnCode: 3 }],
+    [3, { returnCode: 3 }],
+  ] as const)(
+    'one more of an address is told when it says CONNECT, and one that goes makes room, version %i',
+    async (version, connack) => {
+      const { client, frontEnd } = await serve({ connectionsPerAddressMax: 2 });
+      const first = await client(4);
+      await client(4);
+      const third = await client(version);
+      expect(third.connack).toMatchObject(connack);
+      await third.end();
+      expect(frontEnd.counters).toMatchObject({ addressLimitRefused: 1, connectionsRefused: 1 });
+      first.send({ cmd: 'disconnect' });
+      await first.end();
+      await eventually(() => frontEnd.listeners()[0]?.connections === 1);
+      expect((await client(4)).connack).toMatchObject({ returnCode: 0 });
+    },
+  );
+
+  it('beyond the limit of an address, no more than a few may wait to be told: the rest are closed unread', async () => {
+    const { raw, frontEnd } = await serve({ connectionsPerAddressMax: 1 });
+    for (let count = 0; count < 9; count++) await raw(4);
+    await eventually(() => frontEnd.listeners()[0]?.connections === 9);
+    await (await raw(4)).end();
+    expect(frontEnd.counters.addressLimitRefused).toBe(1);
+  });
+
+  it('begins when its turn comes, where more come than may in a second: all are let in', async () => {
+    const { frontEnd, hub, raw } = await serve({}, 1000, { connectRateMax: 2 });
+    const clients = [];
+    for (let count = 0; count < 6; count++) {
+      const one = await raw(5);
+      one.send(connectPacket(5));
+      clients.push(one);
+    }
+    await eventually(() => frontEnd.counters.connectionsAccepted === 2 && hub.clock.timerCount > 0);
+    await eventually(() => frontEnd.listeners()[0]?.connections === 6);
+    for (let accepted = 3; accepted <= 6; accepted++) {
+      hub.clock.advance(500);
+      await eventually(() => frontEnd.counters.connectionsAccepted === accepted);
+    }
+    for (const one of clients) expect((await one.expect('connack')).reasonCode).toBe(0);
+    expect(frontEnd.counters.connectRateRefused).toBe(0);
   });
 
   it.each([
     [5, { reasonCode: 0x9f }],
     [4, { returnCode: 3 }],
-  ] as const)('that comes too soon is told, in version %i', async (version, connack) => {
-    const { frontEnd, hub, client } = await serve({}, 1000, { connectRateMax: 2 });
-    await client(version);
-    await client(version);
-    const third = await client(version);
-    expect(third.connack).toMatchObject(connack);
-    await third.end();
+  ] as const)('is told to come back where the line is too long, in version %i', async (version, connack) => {
+    const { frontEnd, raw, client } = await serve({}, 1000, { connectRateMax: 2 });
+    // Two at once, and a line of five seconds; some that go while they wait leave nobody waiting longer.
+    for (let count = 0; count < 12; count++) {
+      await raw(version);
+      await eventually(() => frontEnd.listeners()[0]?.connections === count + 1);
+    }
+    const late = await client(version);
+    expect(late.connack).toMatchObject(connack);
+    await late.end();
     expect(frontEnd.counters.connectRateRefused).toBe(1);
-    hub.clock.advance(500);
-    expect((await client(version)).connack).toMatchObject(
-      version === 5 ? { reasonCode: 0 } : { returnCode: 0 },
-    );
   });
 
   it('that says nothing is closed in time', async () => {
