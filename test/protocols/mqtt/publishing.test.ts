@@ -285,6 +285,30 @@ describe('a topic that is not there yet', () => {
     expect(hub.topics.ensureCalls).toBe(1);
   });
 
+  it('is made for a publish at QoS 0 of a client that has gone meanwhile, and its goodbye counts', async () => {
+    const { client, hub } = await serve();
+    let open: () => void = () => undefined;
+    hub.topics.ensureGate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const will = { topic: 'will', payload: Buffer.from('gone'), qos: 1 as const, retain: false };
+    const device = await client(4, { will });
+    publish(device, 'new/1', '1', 0);
+    publish(device, 'new/2', '2', 0);
+    device.send({ cmd: 'disconnect' });
+    device.socket.end();
+    await eventually(() => hub.topics.ensureCalls > 0);
+    // Its end has been seen when that of one that came later has.
+    const later = await client(4);
+    later.socket.end();
+    await later.end();
+    open();
+    await device.end();
+    await eventually(() => partitionOf(hub, 'new').highWatermark === 2);
+    expect(recordsOf(hub, 'new').map(({ value }) => value)).toEqual(['1', '2']);
+    expect(hub.topics.get('will')).toBeUndefined();
+  });
+
   it.each([
     ['limit', 0x97],
     ['invalid-name', 0x90],
