@@ -1,19 +1,24 @@
 // What the front end counts. Every message that does not reach somebody has its reason here, and its subject in the log
 // (those that expire have none: that is what their publisher asked for).
 
+/** Of a first byte's upper half. */
+const PACKET_TYPES = 16;
+
 export interface MqttCounters {
-  /** Whole packets of clients, and bytes of theirs, packets or not. */
-  packetsReceived: number;
+  /** Whole packets of clients, by type (framing.ts), and bytes of theirs, packets or not. */
+  readonly received: Float64Array;
   bytesReceived: number;
   /** Publishes taken from clients, and those that were refused or could not be stored. */
   publishesReceived: number;
+  /** Payloads of those that were taken. */
+  publishBytesReceived: number;
   publishesRefused: number;
   /** Records of other protocols that were to be retained, beyond a limit of retained messages. */
   retainedRefused: number;
   /** PUBLISH packets sent, one per receiving client. */
   messagesDelivered: number;
-  /** Packets sent that are no PUBLISH: answers, and PUBREL. */
-  answersSent: number;
+  /** Packets sent that are no PUBLISH, by type. */
+  readonly sent: Float64Array;
   /** At QoS 0 to a client that does not read fast enough. */
   droppedSlow: number;
   /** Larger than the client's Maximum Packet Size [MQTT-3.1.2-25]. */
@@ -54,13 +59,14 @@ export interface MqttCounters {
 
 export function newCounters(): MqttCounters {
   return {
-    packetsReceived: 0,
+    received: new Float64Array(PACKET_TYPES),
     bytesReceived: 0,
     publishesReceived: 0,
+    publishBytesReceived: 0,
     publishesRefused: 0,
     retainedRefused: 0,
     messagesDelivered: 0,
-    answersSent: 0,
+    sent: new Float64Array(PACKET_TYPES),
     droppedSlow: 0,
     droppedTooLarge: 0,
     droppedExpired: 0,
@@ -81,5 +87,26 @@ export function newCounters(): MqttCounters {
     userPropertiesRefused: 0,
     publishRateWaits: 0,
     hookRefusals: 0,
+  };
+}
+
+export function packetsReceived({ received }: MqttCounters): number {
+  return received.reduce((sum, count) => sum + count, 0);
+}
+
+export function packetsSent({ messagesDelivered, sent }: MqttCounters): number {
+  return sent.reduce((sum, count) => sum + count, messagesDelivered);
+}
+
+/** Messages that somebody did not get, for whatever reason. */
+export function droppedByReason(counters: MqttCounters): Readonly<Record<string, number>> {
+  return {
+    slow: counters.droppedSlow,
+    too_large: counters.droppedTooLarge,
+    expired: counters.droppedExpired,
+    retention: counters.droppedRetention,
+    queue_limit: counters.droppedQueueLimit,
+    offline: counters.droppedOffline,
+    fault: counters.droppedFault,
   };
 }

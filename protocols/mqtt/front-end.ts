@@ -1,6 +1,13 @@
 // The MQTT front end: listeners, what their connections share, and stopping.
 import { isDeepStrictEqual } from 'node:util';
-import type { FrontEnd, Hub, ListenerOptions, ListenerView, MessagingDirectory } from '../port.ts';
+import type {
+  FrontEnd,
+  Hub,
+  ListenerOptions,
+  ListenerView,
+  MessagingDirectory,
+  MetricSink,
+} from '../port.ts';
 import type { Client, Context } from './client.ts';
 import { Connection } from './connection.ts';
 import type { MqttCounters } from './counters.ts';
@@ -11,6 +18,7 @@ import { Dispatchers } from './dispatchers.ts';
 import type { Hooks } from './hooks.ts';
 import { ALLOW_ALL } from './hooks.ts';
 import { Mappings } from './mapping/mappings.ts';
+import { collectContext, collectCounters } from './metrics.ts';
 import type { MqttOptions } from './options.ts';
 import { DEFAULT_OPTIONS } from './options.ts';
 import { FlushQueue, OutputBuffers } from './output.ts';
@@ -147,6 +155,11 @@ class ListeningFrontEnd implements MqttFrontEnd {
     this.#connections.add(connection);
     void connection.closed.then(() => this.#connections.delete(connection));
     return connection;
+  }
+
+  collect(sink: MetricSink): void {
+    collectCounters(this.counters, sink);
+    if (this.#context !== undefined) collectContext(this.#context, sink);
   }
 
   get messaging(): MessagingDirectory | undefined {

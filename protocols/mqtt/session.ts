@@ -195,7 +195,7 @@ export class Session {
 
   /** An answer that must not go out before what it answers is on disk. */
   sendDurably(packet: Buffer): void {
-    this.#counters.answersSent++;
+    this.#counters.sent[packet[0]! >> 4]!++;
     if (this.durable === undefined) this.#output.write(packet);
     else this.durable.hold(packet);
   }
@@ -333,7 +333,7 @@ export class Session {
       ? encodeRefusedPublish(qos === 1 ? 'puback' : 'pubrec', packetId, reasonCode, message)
       : undefined;
     if (packet !== undefined && packet.length <= this.packetBytesMax) {
-      this.#counters.answersSent++;
+      this.#counters.sent[packet[0]! >> 4]!++;
       this.send(packet);
     } else
       this.acknowledge(qos === 1 ? ACKNOWLEDGEMENT.PUBACK : ACKNOWLEDGEMENT.PUBREC, packetId, reasonCode);
@@ -341,7 +341,7 @@ export class Session {
 
   /** @param firstByte of {@link ACKNOWLEDGEMENT}. */
   acknowledge(firstByte: number, packetId: number, reasonCode: number): void {
-    this.#counters.answersSent++;
+    this.#counters.sent[firstByte >> 4]!++;
     const length = acknowledgementLength(reasonCode, this.version);
     const at = this.#output.reserve(length);
     writeAcknowledgement(this.#output.bytes, at, firstByte, packetId, reasonCode, this.version);
@@ -354,7 +354,7 @@ export class Session {
       this.acknowledge(firstByte, packetId, reasonCode);
       return;
     }
-    this.#counters.answersSent++;
+    this.#counters.sent[firstByte >> 4]!++;
     const packet = Buffer.allocUnsafe(acknowledgementLength(reasonCode, version));
     writeAcknowledgement(packet, 0, firstByte, packetId, reasonCode, version);
     durable.hold(packet);

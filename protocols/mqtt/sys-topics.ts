@@ -2,6 +2,7 @@
 // here and never from the log; nobody can publish to them, and a wildcard in front does not match them (section 4.7.2).
 import type { Clock, Timer } from '../port.ts';
 import type { MqttCounters } from './counters.ts';
+import { packetsReceived, packetsSent } from './counters.ts';
 import { mergeSubscriptions } from './deliveries.ts';
 import { MessageView } from './message-view.ts';
 import type { RetainedRequest } from './retained/retained-request.ts';
@@ -130,8 +131,8 @@ export class SysTopics {
         return this.#connectedMax;
       },
       'clients/expired': () => counters.sessionsExpired,
-      'messages/received': () => counters.packetsReceived,
-      'messages/sent': () => packetsSentOf(counters),
+      'messages/received': () => packetsReceived(counters),
+      'messages/sent': () => packetsSent(counters),
       'bytes/received': () => counters.bytesReceived,
       'bytes/sent': bytesSent,
       'publish/messages/received': () => counters.publishesReceived,
@@ -149,8 +150,8 @@ export class SysTopics {
     return {
       'load/connections': () => counters.connectionsAccepted,
       'load/sockets': () => counters.socketsOpened,
-      'load/messages/received': () => counters.packetsReceived,
-      'load/messages/sent': () => packetsSentOf(counters),
+      'load/messages/received': () => packetsReceived(counters),
+      'load/messages/sent': () => packetsSent(counters),
       'load/bytes/received': () => counters.bytesReceived,
       'load/bytes/sent': bytesSent,
       'load/publish/received': () => counters.publishesReceived,
@@ -158,10 +159,6 @@ export class SysTopics {
       'load/publish/dropped': () => droppedOf(counters),
     };
   }
-}
-
-function packetsSentOf({ messagesDelivered, answersSent }: MqttCounters): number {
-  return messagesDelivered + answersSent;
 }
 
 function droppedOf(counters: MqttCounters): number {

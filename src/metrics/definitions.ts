@@ -31,7 +31,6 @@ export const METRICS = {
     'protocol',
     'result',
   ),
-  auth_total: counter('Clients that said who they are', 'protocol', 'mechanism', 'result'),
 
   records_appended_total: counter('Records that clients wrote', 'source'),
   bytes_appended_total: counter('Bytes of those, as they came', 'source'),

@@ -9,7 +9,7 @@ export const pingreqHandler: PacketHandler = {
   name: 'PINGREQ',
   handle({ output, context }, _firstByte, _bytes, start, end) {
     if (start !== end) throw malformed('PINGREQ has no body');
-    context.counters.answersSent++;
+    context.counters.sent[PACKET_TYPE.PINGRESP]!++;
     output.write(PINGRESP);
     return undefined;
   },

@@ -70,6 +70,7 @@ export const publishHandler: PacketHandler = {
       stored = client.context.hub.publish(partition, record.fill);
     }
     client.context.counters.publishesReceived++;
+    client.context.counters.publishBytesReceived += payloadLength;
     if (bounds.qos === 2) client.session.durable?.receiving(bounds.packetId, partition, record.offset);
     client.publishes.add(stored, bounds.qos, bounds.packetId, payloadLength);
     if (client.context.hooks.published !== undefined) announce(client, route, stored);
