@@ -73,8 +73,15 @@ export class FrontEnds {
     return [...this.all.flatMap((frontEnd) => frontEnd.listeners()), ...(this.#admin?.listeners() ?? [])];
   }
 
-  /** Those of clients first, in their order; then the admin API. Throws BrokerError; what is open then stays open. */
-  async start(hub: Hub, config: BrokerConfig): Promise<void> {
+  /**
+   * Those of clients first, in their order; then the admin API. Throws BrokerError; what is open then stays open.
+   * @param unheard protocols that are opened though no listener may speak them
+   */
+  async start(hub: Hub, config: BrokerConfig, unheard: readonly string[] = []): Promise<void> {
+    for (const protocol of unheard) {
+      const { frontEnd } = await this.#create({ name: 'unheard', protocol }, hub, config);
+      await frontEnd.open?.();
+    }
     const admin = config.listeners.filter(({ protocol }) => protocol === ADMIN_PROTOCOL);
     for (const listener of config.listeners) {
       if (listener.protocol !== ADMIN_PROTOCOL) await this.#listen(listener, hub, config);
@@ -141,7 +148,11 @@ export class FrontEnds {
     return undefined;
   }
 
-  async #create({ name, protocol }: ListenerConfig, hub: Hub, config: BrokerConfig): Promise<OpenFrontEnd> {
+  async #create(
+    { name, protocol }: Pick<ListenerConfig, 'name' | 'protocol'>,
+    hub: Hub,
+    config: BrokerConfig,
+  ): Promise<OpenFrontEnd> {
     const factory = this.#options.factories.find((each) => speaks(each, protocol));
     if (factory === undefined)
       throw new BrokerError('protocol', `listener "${name}": there is no protocol "${protocol}"`);

@@ -63,6 +63,8 @@ export interface Recovery {
 export interface BrokerOptions {
   /** Serves the listeners of protocol `http`; without it they stay closed. */
   readonly startAdmin?: (broker: Broker, listeners: readonly ListenerConfig[]) => Promise<AdminServer>;
+  /** Protocols that are at work though no listener speaks them: for who has the hub in his own process. */
+  readonly unheard?: readonly string[];
   readonly clock?: Clock;
   readonly random?: Random;
   readonly fileSystem?: FileSystem;
@@ -144,7 +146,7 @@ class RunningBroker implements Broker {
 
   async start(): Promise<void> {
     await this.#openHub();
-    await this.#frontEnds.start(this.#started.hub, this.#config);
+    await this.#frontEnds.start(this.#started.hub, this.#config, this.#options.unheard);
     this.#state = 'started';
     this.#log.info('started', { ...this.recovery, faults: this.#started.hub.faults().length });
   }

@@ -87,6 +87,8 @@ export const EVENTS: Readonly<Record<LoggerName, Readonly<Record<string, string>
     'log-level-changed': 'The level of a logger was changed, or has gone back by itself.',
   },
   hub: {
+    'aedes-log-unreadable': 'A log cannot be read for a broker of aedes now.',
+    'aedes-message-failed': 'A broker of aedes did not take a message from the log.',
     'config-refused': 'The configuration was read again and has problems; nothing has changed.',
     'config-reloaded':
       'The configuration was read again: what is in effect now, and what waits for a restart.',

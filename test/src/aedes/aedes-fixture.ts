@@ -1,37 +1,34 @@
-// A hub in the test's own process for aedes: no MQTT listener, one partition of state.
+// A hub in the test's own process for aedes, as its applications have it: no MQTT listener, one partition of state.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { AedesHub } from '../../../src/aedes/aedes-store.ts';
-import { startHub, type TestHub } from '../../helpers/hub.ts';
+import { type Polylog, startPolylog } from '../../../src/polylog.ts';
 
-export interface AedesFixture extends AedesHub {
-  readonly directory: string;
-  readonly kafkaPort: number;
-  readonly running: TestHub;
+export interface AedesFixture extends Polylog {
   /** The hub stops and starts again on what it has on disk. */
   restart(): Promise<AedesFixture>;
+  /** And its files are gone. */
   close(): Promise<void>;
 }
 
 export async function openAedesFixture(existing?: string): Promise<AedesFixture> {
   const directory = existing ?? (await mkdtemp(path.join(tmpdir(), 'polylog-aedes-')));
-  const running = await startHub(directory, '[topics]\nstate_partitions = 1\n[storage]\nflush_messages = 1000000\n');
-  const { broker } = running;
-  const { messaging } = broker;
-  if (messaging === undefined) throw new Error('nothing speaks MQTT');
+  const polylog = await startPolylog({
+    config: {
+      server: { data_dir: directory },
+      listener: [{ name: 'kafka', protocol: 'kafka', bind: '127.0.0.1:0' }],
+      topics: { state_partitions: 1 },
+      storage: { flush_messages: 1_000_000 },
+    },
+  });
   return {
-    directory,
-    running,
-    hub: broker.hub,
-    messaging,
-    kafkaPort: running.kafkaPort,
+    ...polylog,
     restart: async () => {
-      await running.stop();
+      await polylog.close();
       return openAedesFixture(directory);
     },
     close: async () => {
-      await running.stop();
+      await polylog.close();
       await rm(directory, { recursive: true });
     },
   };

@@ -1,0 +1,113 @@
+// An application of aedes whose broker is given the hub's store: the two lines of the README, real MQTT clients in front and
+// a real Kafka client behind.
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { Aedes } from 'aedes';
+import { Kafka, logLevel } from 'kafkajs';
+import { connect, type IClientOptions, type MqttClient } from 'mqtt';
+import { expect, it, onTestFinished } from 'vitest';
+import { openAedesStore } from '../../../src/aedes/aedes-store.ts';
+import type { Polylog } from '../../../src/polylog.ts';
+import { Queue } from '../../helpers/mqtt-clients.ts';
+import { openAedesFixture } from './aedes-fixture.ts';
+
+type Connected = MqttClient & { readonly messages: Queue<string> };
+
+interface Application {
+  client(clientId: string, options?: IClientOptions): Promise<Connected>;
+  stop(): Promise<void>;
+}
+
+async function application(polylog: Polylog): Promise<Application> {
+  const { persistence, mq } = await openAedesStore(polylog);
+  const aedes = await Aedes.createBroker({ persistence, mq });
+  const server = createServer(aedes.handle);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // TCP
+  return {
+    client: async (clientId, options = {}) => {
+      const client = connect(`mqtt://127.0.0.1:${port}`, {
+        ...{ clientId, clean: false, reconnectPeriod: 0, ...options },
+      });
+      onTestFinished(() => void client.end(true));
+      // Before it is connected: what waits comes right behind CONNACK.
+      const messages = new Queue<string>();
+      client.on('message', (topic, payload) => messages.push(`${topic} ${payload}`));
+      await once(client, 'connect');
+      return Object.assign(client, { messages });
+    },
+    stop: async () => {
+      await new Promise<void>((resolve) => aedes.close(() => resolve()));
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+const quiet = { logLevel: logLevel.NOTHING, clientId: 'kafka' };
+
+it('sessions, what waits for them and retained messages are there after a restart', async () => {
+  let polylog = await openAedesFixture();
+  onTestFinished(() => polylog.close());
+  let running = await application(polylog);
+  const subscriber = await running.client('subscriber');
+  await subscriber.subscribeAsync('plant/#', { qos: 1 });
+  await subscriber.endAsync();
+  const publisher = await running.client('publisher', { clean: true });
+  await publisher.publishAsync('plant/1/temp', '20', { qos: 1 });
+  await publisher.publishAsync('plant/1/state', 'on', { qos: 1, retain: true });
+  await publisher.endAsync();
+  await running.stop();
+
+  polylog = await polylog.restart();
+  running = await application(polylog);
+  onTestFinished(() => running.stop());
+  const later = await running.client('later', { clean: true });
+  await later.subscribeAsync('plant/+/state');
+  expect(await later.messages.next()).toBe('plant/1/state on');
+  const back = await running.client('subscriber');
+  expect([await back.messages.next(), await back.messages.next()].sort()).toEqual([
+    'plant/1/state on',
+    'plant/1/temp 20',
+  ]);
+});
+
+it('Kafka reads what clients publish, and they hear what Kafka writes, those that were away too', async () => {
+  const polylog = await openAedesFixture();
+  onTestFinished(() => polylog.close());
+  const running = await application(polylog);
+  onTestFinished(() => running.stop());
+  const away = await running.client('away');
+  await away.subscribeAsync('plant/#', { qos: 1 });
+  await away.endAsync();
+  const live = await running.client('live', { clean: true });
+  await live.subscribeAsync('plant/#', { qos: 1 });
+  await live.publishAsync('plant/1/temp', 'from mqtt', { qos: 1 });
+  expect(await live.messages.next()).toBe('plant/1/temp from mqtt');
+
+  const kafka = new Kafka({ ...quiet, brokers: [polylog.address('kafka')] });
+  const producer = kafka.producer();
+  await producer.connect();
+  onTestFinished(() => producer.disconnect());
+  await producer.send({ topic: 'plant', messages: [{ key: 'plant/2/temp', value: 'from kafka' }] });
+  expect(await live.messages.next()).toBe('plant/2/temp from kafka');
+
+  const consumer = kafka.consumer({ groupId: 'g', maxWaitTimeInMs: 100 });
+  await consumer.connect();
+  onTestFinished(() => consumer.disconnect());
+  await consumer.subscribe({ topic: 'plant', fromBeginning: true });
+  const read = new Queue<string>();
+  await consumer.run({
+    eachMessage: async ({ message: { key, value, headers } }) =>
+      read.push(`${key} ${value} ${headers?.['mqtt.topic'] ?? ''}`),
+  });
+  expect([await read.next(), await read.next()].sort()).toEqual([
+    'plant/1/temp from mqtt plant/1/temp',
+    'plant/2/temp from kafka ',
+  ]);
+
+  const back = await running.client('away');
+  const got = [await back.messages.next(), await back.messages.next()];
+  expect(got.sort()).toEqual(['plant/1/temp from mqtt', 'plant/2/temp from kafka']);
+});
