@@ -143,7 +143,10 @@ export class CatchUp implements Lag {
         fromOffset,
         maxBytes: this.#followBytesMax,
         visibility: this.#mappings.visibilityOf(source.partition.topic),
-        onRange: (range) => this.#send(source, range),
+        onRange: (range) => {
+          this.#send(source, range);
+          this.#reader.close(range);
+        },
         onSkip: (from, to) => this.#skip(source, from, to),
         onError: (refusal) => this.#fail(source, refusal),
       });

@@ -42,6 +42,8 @@ export class Dispatcher implements LogSource {
   readonly #begun = new Map<SessionSubscription['starts'], Session>();
   #ended: { readonly subscription: SessionSubscription; readonly end: number }[] = [];
   #closed = false;
+  /** Something of the range at hand leaves from where it lies. */
+  #isReferenced = false;
 
   /** @param fromOffset of the first record that is sent. */
   constructor(partition: Partition, fromOffset: number, options: DispatcherOptions) {
@@ -133,8 +135,9 @@ export class Dispatcher implements LogSource {
       while (reader.next(this.#position)) {
         sent += this.#sendRecord();
         this.#position = reader.offset + 1;
-        if (sent + tree.steps - matched >= STEPS_PER_TURN)
-          return nextTurn().then(() => this.#dispatch(range));
+        if (sent + tree.steps - matched < STEPS_PER_TURN) continue;
+        this.#isReferenced ||= reader.message.isReferenced;
+        return nextTurn().then(() => this.#dispatch(range));
       }
     } catch (error) {
       // What cannot be read now could not be read again either.
@@ -142,6 +145,8 @@ export class Dispatcher implements LogSource {
       throw error;
     }
     this.#position = range.nextOffset;
+    if (!this.#isReferenced) reader.close(range);
+    this.#isReferenced = false;
     if (this.#unsettledEnd > 0 && this.#position >= this.#unsettledEnd) this.#settle();
     return undefined;
   }

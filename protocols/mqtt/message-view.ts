@@ -28,6 +28,8 @@ export class MessageView implements PublishParts {
   payloadEnd = 0;
   /** More than one client gets it: a QoS 0 packet is then encoded once per form and shared. */
   isShared = false;
+  /** Its bytes, or those of a message before it, are on their way to a client from where they lie. */
+  isReferenced = false;
   /** Position of the expiry's four bytes in {@link properties}, once they are built; −1 = there is none. */
   expiryAt = -1;
   #sharedPacket3: Buffer | undefined;

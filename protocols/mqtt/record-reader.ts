@@ -55,6 +55,12 @@ export class RecordReader implements Origin {
   open(range: RecordRange): void {
     this.#nowMs = this.#clock.now();
     this.#cursor.reset(range);
+    this.message.isReferenced = false;
+  }
+
+  /** The range is done with. What nothing of it leaves from is used again: fresh memory costs more than the copies. */
+  close(range: RecordRange): void {
+    if (!this.message.isReferenced) range.release?.();
   }
 
   /** Next record at or behind `fromOffset` that was written by a client: markers of transactions are not. */

@@ -261,6 +261,7 @@ export class Session {
     );
     if (isLarge) {
       output.commit(at - start);
+      message.isReferenced = true;
       output.writeReference(payload.subarray(payloadStart, payloadEnd));
       return;
     }
