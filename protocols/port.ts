@@ -34,6 +34,19 @@ export interface RecordWriter {
    * @param attributes the record's source attributes, encoded (see {@link SourceAttributes}); null = none.
    */
   endRecord(source: Uint8Array, valueStart: number, valueEnd: number, attributes: Uint8Array | null): void;
+  /**
+   * A whole record that has the key and the attributes of the one written before and no headers, as that one: cheaper
+   * than the calls above. They are told by their objects, which must not have changed since. The value is not null.
+   * @returns false when the one before is another, or there is none in this batch: nothing was written
+   */
+  repeatRecord(
+    timestampMs: number,
+    key: Uint8Array,
+    source: Uint8Array,
+    valueStart: number,
+    valueEnd: number,
+    attributes: SourceAttributes | null,
+  ): boolean;
   /** Offset that the next `startRecord` gets. */
   readonly nextOffset: number;
 }
@@ -87,6 +100,9 @@ export interface RecordCursor {
   readonly valueEnd: number;
   readonly headerCount: number;
   readonly attributeCount: number;
+  /** Of all source attributes together, as they are stored: records of one sender often have the same. */
+  readonly attributesStart: number;
+  readonly attributesEnd: number;
 
   /** Next header of the current record, then false. Calling it is optional; `rewindHeaders` starts over. */
   nextHeader(): boolean;

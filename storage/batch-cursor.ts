@@ -92,6 +92,8 @@ export class BatchCursor {
   valueEnd = -1;
   headerCount = 0;
   attributeCount = 0;
+  attributesStart = 0;
+  attributesEnd = 0;
 
   /** Of the header or attribute that the cursor stands on. */
   nameStart = -1;
@@ -112,7 +114,6 @@ export class BatchCursor {
   #headersLeft = 0;
   #nextHeaderAt = 0;
   #attributesAt = 0;
-  #attributesEnd = 0;
   #attributesLeft = 0;
   #nextAttributeAt = 0;
 
@@ -196,8 +197,9 @@ export class BatchCursor {
     this.valueStart = isNull ? -1 : valueStart;
     this.valueEnd = isNull ? -1 : frameEnd;
     this.attributeCount = 0;
+    this.attributesStart = attributesAt;
     this.#attributesAt = attributesAt;
-    this.#attributesEnd = attributesEnd;
+    this.attributesEnd = attributesEnd;
     if (attributesEnd > attributesAt) this.#readAttributeCount(attributesAt);
     this.#attributesLeft = this.attributeCount;
     this.#nextAttributeAt = this.#attributesAt;
@@ -223,7 +225,7 @@ export class BatchCursor {
   nextAttribute(): boolean {
     if (this.#attributesLeft === 0) return false;
     this.#attributesLeft--;
-    this.#nextAttributeAt = this.#readItem(this.#nextAttributeAt, this.#attributesEnd);
+    this.#nextAttributeAt = this.#readItem(this.#nextAttributeAt, this.attributesEnd);
     return true;
   }
 

@@ -3,28 +3,10 @@
 //
 // The open batch is invisible until `finish`, so whatever goes wrong before that is undone by forgetting it. When
 // the chunk is too small the open batch moves to a larger one; what was finished stays where it is.
+import { type BatchOptions, NO_OPTIONS, writeBatchFrame } from './batch-frame.ts';
 import { assert, StorageError } from './errors.ts';
 import {
-  ATTRIBUTE_LOG_APPEND_TIME,
-  ATTRIBUTE_TRANSACTIONAL,
-  BATCH_ATTRIBUTES_AT,
-  BATCH_BASE_SEQUENCE_AT,
-  BATCH_BYTE_LENGTH_AT,
-  BATCH_CHECKSUM_AT,
-  BATCH_FIRST_TIMESTAMP_AT,
   BATCH_FRAME_BYTES,
-  BATCH_LAST_OFFSET_DELTA_AT,
-  BATCH_LEADER_EPOCH_AT,
-  BATCH_MARK,
-  BATCH_MARK_AT,
-  BATCH_MAX_TIMESTAMP_AT,
-  BATCH_METADATA_BYTES,
-  BATCH_PRODUCER_EPOCH_AT,
-  BATCH_PRODUCER_ID_AT,
-  BATCH_RECORD_COUNT_AT,
-  BATCH_VERSION_AT,
-  batchChecksum,
-  FORMAT_VERSION,
   FRAME_FIXED_BYTES,
   FRAME_METADATA_AT,
   FRAME_METADATA_LEN_AT,
@@ -37,22 +19,8 @@ import {
 } from './frame.ts';
 import { BATCH_BYTES_MAX } from './limits.ts';
 import { PREFIX_BYTES_MAX, writeArrayPrefix, writeBinPrefix, writeStrPrefix } from './message-pack.ts';
+import { SourceWindow, WINDOW_BYTES_MIN } from './source-window.ts';
 import type { Chunk } from './tail-cache.ts';
-
-/** What a batch says about itself besides its records. Structurally a part of the port's BatchOptions. */
-export interface BatchOptions {
-  /** Leader epoch that the caller believes in; absent = the log's own. */
-  readonly leaderEpoch?: number;
-  readonly producerId?: number;
-  readonly producerEpoch?: number;
-  readonly baseSequence?: number;
-  /** How many records `fill` writes: a producer's batch is judged before it is encoded. Only with a producer id. */
-  readonly recordCount?: number;
-  readonly transactional?: boolean;
-  readonly logAppendTime?: boolean;
-  /** Upper bound of the encoded size in bytes: a hint, to find a chunk with enough room at once. */
-  readonly byteLengthHint?: number;
-}
 
 /** array(4), flags, int64 and its eight bytes. */
 const METADATA_FIXED_BYTES = 1 + 1 + 1 + 8;
@@ -79,8 +47,15 @@ export class BatchWriter {
   #at = 0;
   #limit = 0;
   #staged: Uint8Array;
+  #isStaging = false;
+  readonly #window = new SourceWindow();
   #recordAt = -1;
   #headersLeft = 0;
+  /** Of the record before, if it has no headers: see {@link repeatRecord}. Where its frame begins, from the batch's on. */
+  #lastKey: Uint8Array | undefined;
+  #lastAttributes: Uint8Array | null = null;
+  #lastDelta = 0;
+  #lastHeadBytes = 0;
 
   #baseOffset = 0;
   #recordCount = 0;
@@ -120,6 +95,8 @@ export class BatchWriter {
     const stagedAt = this.#bytes.length - bytes.length;
     this.#bytes.set(bytes, stagedAt);
     this.#staged = this.#bytes;
+    this.#isStaging = true;
+    this.#window.forget();
     this.#limit = stagedAt;
     return stagedAt;
   }
@@ -155,12 +132,46 @@ export class BatchWriter {
     this.#at = writeArrayPrefix(bytes, view, at, 2 * headerCount);
     this.#recordAt = recordAt;
     this.#headersLeft = headerCount;
+    this.#lastKey = headerCount === 0 && keyStart === 0 && keyEnd === source.length ? source : undefined;
     if (this.#recordCount === 0) {
       this.#firstTimestampMs = timestampMs;
       this.#maxTimestampMs = timestampMs;
     } else if (timestampMs > this.#maxTimestampMs) {
       this.#maxTimestampMs = timestampMs;
     }
+  }
+
+  /** A whole record like the one before but for its value and its time. @returns false when that is another: nothing is written */
+  repeatRecord(
+    timestampMs: number,
+    key: Uint8Array,
+    source: Uint8Array,
+    valueStart: number,
+    valueEnd: number,
+    attributes: Uint8Array | null,
+  ): boolean {
+    if (key !== this.#lastKey || attributes !== this.#lastAttributes) return false;
+    assert(this.#recordAt < 0 && valueStart >= 0, 'a record that is repeated is whole, and has a value');
+    const headBytes = this.#lastHeadBytes; // up to the value's length
+    const valueLength = valueEnd - valueStart;
+    const need = headBytes + 4 + valueLength;
+    if (this.#at + need > this.#limit) this.#makeRoom(need);
+    const view = this.#view;
+    const recordAt = this.#at;
+    const lastAt = this.#batchAt + this.#lastDelta;
+    copyWithin.call(this.#bytes, recordAt, lastAt, lastAt + headBytes);
+    writeInt64(view, recordAt, this.#baseOffset + this.#recordCount);
+    // What the head holds besides its fixed bytes; those of `data_len` are behind it.
+    view.setUint32(recordAt + FRAME_TOTAL_LEN_AT, headBytes + 4 - FRAME_FIXED_BYTES + valueLength);
+    view.setUint8(recordAt + FLAGS_AT, 0);
+    writeInt64(view, recordAt + TIMESTAMP_AT + 1, timestampMs);
+    view.setUint32(recordAt + headBytes, valueLength);
+    this.#copyValue(source, valueStart, valueEnd, recordAt + headBytes + 4);
+    if (timestampMs > this.#maxTimestampMs) this.#maxTimestampMs = timestampMs;
+    this.#at = recordAt + need;
+    this.#lastDelta = recordAt - this.#batchAt;
+    this.#recordCount++;
+    return true;
   }
 
   header(source: Uint8Array, nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
@@ -206,10 +217,13 @@ export class BatchWriter {
       this.#copy(attributes, 0, attributesLength, at);
       at += attributesLength;
     }
+    this.#lastAttributes = attributes;
+    this.#lastDelta = recordAt - this.#batchAt;
+    this.#lastHeadBytes = at - recordAt;
     view.setUint32(at, valueLength);
     at += 4;
     if (valueEnd < 0) this.#bytes[recordAt + FLAGS_AT] = RECORD_FLAG_NULL_VALUE;
-    else this.#copy(source, valueStart, valueEnd, at);
+    else this.#copyValue(source, valueStart, valueEnd, at);
     this.#at = at + valueLength;
     this.#recordAt = -1;
     this.#recordCount++;
@@ -266,6 +280,7 @@ export class BatchWriter {
     this.#controlAttributes = controlAttributes;
     this.#recordCount = 0;
     this.#recordAt = -1;
+    this.#forgetSources();
     if (this.#at > this.#limit) this.#makeRoom(0);
   }
 
@@ -275,11 +290,13 @@ export class BatchWriter {
     this.#recordCount = recordCount;
     this.#maxTimestampMs = maxTimestampMs;
     this.#at = this.#batchAt + byteLength;
-    this.#limit = this.#bytes.length;
+    this.#forgetSources();
   }
 
   /** Ends what `stage` began: the far end of the chunk is free again. */
   unstage(): void {
+    if (!this.#isStaging) return;
+    this.#isStaging = false;
     this.#limit = this.#bytes.length;
   }
 
@@ -291,28 +308,17 @@ export class BatchWriter {
   /** Completes the batch frame. The batch is then whole, from `batchAt` on; no more records. */
   finish(): void {
     assert(this.#recordAt < 0 && this.#recordCount > 0, 'a batch has at least one record, and all are ended');
-    const view = this.#view;
-    const at = this.#batchAt;
-    const options = this.#options;
-    const producerId = options.producerId ?? -1;
-    writeInt64(view, at, this.#baseOffset);
-    view.setUint32(at + FRAME_TOTAL_LEN_AT, BATCH_METADATA_BYTES);
-    view.setUint32(at + FRAME_METADATA_LEN_AT, BATCH_METADATA_BYTES);
-    view.setUint8(at + BATCH_MARK_AT, BATCH_MARK);
-    view.setUint8(at + BATCH_VERSION_AT, FORMAT_VERSION);
-    view.setUint16(at + BATCH_ATTRIBUTES_AT, attributesOf(options) | this.#controlAttributes);
-    view.setUint32(at + BATCH_RECORD_COUNT_AT, this.#recordCount);
-    view.setUint32(at + BATCH_BYTE_LENGTH_AT, this.byteLength);
-    view.setUint32(at + BATCH_LAST_OFFSET_DELTA_AT, this.#recordCount - 1);
-    writeInt64(view, at + BATCH_FIRST_TIMESTAMP_AT, this.#firstTimestampMs);
-    writeInt64(view, at + BATCH_MAX_TIMESTAMP_AT, this.#maxTimestampMs);
-    view.setUint32(at + BATCH_LEADER_EPOCH_AT, this.#leaderEpoch);
-    writeInt64(view, at + BATCH_PRODUCER_ID_AT, producerId);
-    view.setInt16(at + BATCH_PRODUCER_EPOCH_AT, producerId < 0 ? -1 : (options.producerEpoch ?? -1));
-    view.setInt32(at + BATCH_BASE_SEQUENCE_AT, producerId < 0 ? -1 : (options.baseSequence ?? -1));
-    // protocol_data and data are empty: the two lengths at the frame's end are zero.
-    writeInt64(view, at + BATCH_FRAME_BYTES - 8, 0);
-    view.setUint32(at + BATCH_CHECKSUM_AT, batchChecksum(this.#bytes, view, at, this.byteLength));
+    this.#forgetSources();
+    writeBatchFrame(this.#bytes, this.#view, this.#batchAt, {
+      options: this.#options,
+      controlAttributes: this.#controlAttributes,
+      leaderEpoch: this.#leaderEpoch,
+      baseOffset: this.#baseOffset,
+      recordCount: this.#recordCount,
+      byteLength: this.byteLength,
+      firstTimestampMs: this.#firstTimestampMs,
+      maxTimestampMs: this.#maxTimestampMs,
+    });
   }
 
   #use(chunk: Chunk): void {
@@ -321,10 +327,25 @@ export class BatchWriter {
     this.#view = chunk.view;
     this.#limit = chunk.bytes.length;
     this.#staged = chunk.bytes;
+    this.#isStaging = false;
+    this.#window.forget();
+  }
+
+  /** What the batch was made of is let go of. */
+  #forgetSources(): void {
+    this.#lastKey = undefined;
+    this.#lastAttributes = null;
+    this.#window.forget();
+    if (!this.#isStaging) this.#limit = this.#bytes.length;
   }
 
   /** Moves on to a chunk where `needBytes` more fit; at least doubles, so that a batch moves few times. */
   #makeRoom(needBytes: number): void {
+    if (!this.#isStaging) {
+      this.#window.forget();
+      this.#limit = this.#bytes.length;
+      if (this.#at + needBytes <= this.#limit) return;
+    }
     const staged = this.#staged;
     this.#moveToRoomOf(2 * this.byteLength + needBytes);
     // Positions given out by stage() stay valid: they are in the old buffer, only slower to copy from.
@@ -346,6 +367,20 @@ export class BatchWriter {
     this.#bytes.set(from.subarray(fromAt, fromAt + length), this.#batchAt);
   }
 
+  /** Behind a value, which comes last in its record, a window of its source may lie. */
+  #copyValue(source: Uint8Array, start: number, end: number, to: number): void {
+    const length = end - start;
+    if (length < LOOP_BYTES_MAX || length > WINDOW_BYTES_MIN || this.#isStaging) {
+      this.#copy(source, start, end, to);
+      return;
+    }
+    assert(start >= 0 && start <= end && end <= source.length, 'a slice lies within its source');
+    const at = this.#window.find(source, start, end, this.#bytes, to + length);
+    this.#limit = this.#window.begin(this.#bytes);
+    if (at < 0) this.#bytes.set(source.subarray(start, end), to);
+    else copyWithin.call(this.#bytes, to, at, at + length);
+  }
+
   #copy(source: Uint8Array, start: number, end: number, to: number): void {
     assert(start >= 0 && start <= end && end <= source.length, 'a slice lies within its source');
     const bytes = this.#bytes;
@@ -354,18 +389,12 @@ export class BatchWriter {
       // The slice was checked above, so every index is inside.
       for (let index = 0; index < length; index++) bytes[to + index] = source[start + index]!;
     } else if (source === bytes) {
-      bytes.copyWithin(to, start, end);
+      copyWithin.call(bytes, to, start, end);
     } else {
       bytes.set(source.subarray(start, end), to);
     }
   }
 }
 
-export const NO_OPTIONS: BatchOptions = {};
-
-function attributesOf(options: BatchOptions): number {
-  return (
-    (options.transactional ? ATTRIBUTE_TRANSACTIONAL : 0) |
-    (options.logAppendTime ? ATTRIBUTE_LOG_APPEND_TIME : 0)
-  );
-}
+/** Looked up once. */
+const { copyWithin } = Uint8Array.prototype;

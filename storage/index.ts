@@ -1,6 +1,7 @@
 // What the store gives to the rest of the program: import from here and from no other file of this folder.
 export { BatchCursor, type RecordRange } from './batch-cursor.ts';
-export type { BatchOptions, BatchWriter } from './batch-writer.ts';
+export type { BatchOptions } from './batch-frame.ts';
+export type { BatchWriter } from './batch-writer.ts';
 export type { Append } from './commit-group.ts';
 export type { NodeIdentity } from './data-directory.ts';
 export type { Clock, Log, Random, Timer } from './environment.ts';

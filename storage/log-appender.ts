@@ -3,7 +3,8 @@
 // the moment when its offsets are final there is no await.
 //
 // The newest segment is made by the first append of an opening, so that a log which is only read makes no file.
-import { type BatchOptions, BatchWriter, NO_OPTIONS } from './batch-writer.ts';
+import { type BatchOptions, NO_OPTIONS } from './batch-frame.ts';
+import { BatchWriter } from './batch-writer.ts';
 import { type Append, type CommitGroup, GroupedAppend, RepeatedAppend } from './commit-group.ts';
 import type { Committer } from './committer.ts';
 import { controlValue } from './control-record.ts';

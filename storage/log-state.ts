@@ -35,9 +35,11 @@ export class LogState {
 
   /** Appends come back when all that is damaged has gone, by retention or because somebody deleted the records. */
   get #damage(): StorageError | undefined {
-    for (const [segment, error] of this.#damaged ?? []) {
+    // Asked at every append.
+    if (this.#damaged === undefined) return undefined;
+    for (const [segment, error] of this.#damaged) {
       if (!segment.gone) return error;
-      this.#damaged?.delete(segment);
+      this.#damaged.delete(segment);
     }
     return undefined;
   }

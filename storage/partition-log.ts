@@ -4,7 +4,8 @@
 import { AbortedTransactions } from './aborted-transactions.ts';
 import { BackgroundWork } from './background-work.ts';
 import type { RecordRange } from './batch-cursor.ts';
-import type { BatchOptions, BatchWriter } from './batch-writer.ts';
+import type { BatchOptions } from './batch-frame.ts';
+import type { BatchWriter } from './batch-writer.ts';
 import type { Append } from './commit-group.ts';
 import { Committer } from './committer.ts';
 import type { CompactedLog } from './compacted-log.ts';

@@ -1,6 +1,6 @@
 // The producers that wrote to one log, and their open transactions. Made with the first producer of a log, so that a
 // log without any carries nothing. `judge` is asked before an append and changes nothing; `appended` is told after it.
-import type { BatchOptions } from './batch-writer.ts';
+import type { BatchOptions } from './batch-frame.ts';
 import { assert, StorageError } from './errors.ts';
 import type { ProducerBudget } from './producer-budget.ts';
 import {

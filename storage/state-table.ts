@@ -5,7 +5,8 @@
 // A partition of a table is `loading` while it is replayed, then `serving`, and `gone` before and after. Each
 // loads and unloads alone, as its log comes to this node and leaves it.
 import { BatchCursor, type RecordRange } from './batch-cursor.ts';
-import type { BatchOptions, BatchWriter } from './batch-writer.ts';
+import type { BatchOptions } from './batch-frame.ts';
+import type { BatchWriter } from './batch-writer.ts';
 import type { Append } from './commit-group.ts';
 import type { Clock, Log } from './environment.ts';
 import { assert, StorageError, storageErrorOf } from './errors.ts';

@@ -9,6 +9,8 @@ export class RecordFill {
   key: Buffer = EMPTY;
   timestampMs = 0;
   attributes: Uint8Array = EMPTY;
+  /** The attributes' bytes are patched from record to record: the same object does not say that they are the same. */
+  attributesChange = false;
   payload: Buffer = EMPTY;
   payloadStart = 0;
   payloadEnd = 0;
@@ -22,11 +24,14 @@ export class RecordFill {
   /** Bound once, so that no closure is made per publish. */
   readonly fill = (writer: RecordWriter): void => {
     this.offset = writer.nextOffset;
-    const properties = this.properties;
+    const { properties, key, timestampMs, payload, payloadStart, payloadEnd, attributes } = this;
     const headers = properties === undefined ? 0 : this.#countHeaders(properties);
-    writer.startRecord(this.timestampMs, this.key, 0, this.key.length, headers);
+    if (headers === 0 && !this.attributesChange) {
+      if (writer.repeatRecord(timestampMs, key, payload, payloadStart, payloadEnd, attributes)) return;
+    }
+    writer.startRecord(timestampMs, key, 0, key.length, headers);
     if (properties !== undefined && headers > 0) this.#writeHeaders(writer, properties);
-    writer.endRecord(this.payload, this.payloadStart, this.payloadEnd, this.attributes);
+    writer.endRecord(payload, payloadStart, payloadEnd, attributes);
   };
 
   /** User properties in order, duplicates kept; names of the hub's own are dropped. */

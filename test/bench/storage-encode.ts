@@ -1,7 +1,8 @@
 // What one record costs in the store without a disk: encoding into a chunk with its checksum, and a cursor's scan.
 // Run: npx tsx test/bench/storage-encode.ts. Prints ns per record and million records a second, of the best round.
 import { BatchCursor } from '../../storage/batch-cursor.ts';
-import { BatchWriter, NO_OPTIONS } from '../../storage/batch-writer.ts';
+import { NO_OPTIONS } from '../../storage/batch-frame.ts';
+import { BatchWriter } from '../../storage/batch-writer.ts';
 import { BufferPool } from '../../storage/buffer-pool.ts';
 import { CHUNK_BYTES_MAX } from '../../storage/limits.ts';
 import { Chunk } from '../../storage/tail-cache.ts';

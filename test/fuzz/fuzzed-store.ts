@@ -1,6 +1,6 @@
 // A small log with one of everything, its files and index as bytes, and what an opening of changed bytes makes of them.
 import { BatchCursor } from '../../storage/batch-cursor.ts';
-import type { BatchOptions } from '../../storage/batch-writer.ts';
+import type { BatchOptions } from '../../storage/batch-frame.ts';
 import { StorageError } from '../../storage/errors.ts';
 import { withChecksums } from '../../storage/index-checksums.ts';
 import type { IndexRow } from '../../storage/index-database.ts';

@@ -3,7 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BatchCursor, type RecordRange } from '../../storage/batch-cursor.ts';
-import { BatchWriter, NO_OPTIONS } from '../../storage/batch-writer.ts';
+import { NO_OPTIONS } from '../../storage/batch-frame.ts';
+import { BatchWriter } from '../../storage/batch-writer.ts';
 import { StorageError } from '../../storage/errors.ts';
 import { Chunk } from '../../storage/tail-cache.ts';
 import { recordsOf, type TestRecord, write } from '../helpers/store-fixture.ts';

@@ -1,6 +1,6 @@
 // Logs for tests of compaction: small segments, verbs for records by key, and what is left afterwards.
 import { BatchCursor } from '../../storage/batch-cursor.ts';
-import type { BatchOptions } from '../../storage/batch-writer.ts';
+import type { BatchOptions } from '../../storage/batch-frame.ts';
 import type { FileSystem } from '../../storage/file-system.ts';
 import type { LogConfig } from '../../storage/log-config.ts';
 import type { LogStoreOptions } from '../../storage/log-store.ts';

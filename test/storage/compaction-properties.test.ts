@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BatchCursor } from '../../storage/batch-cursor.ts';
-import type { BatchOptions } from '../../storage/batch-writer.ts';
+import type { BatchOptions } from '../../storage/batch-frame.ts';
 import { SLOT_BYTES } from '../../storage/key-offset-map.ts';
 import { append, type ReadRecord, readAll, recordsOf, type TestRecord } from '../helpers/store-fixture.ts';
 import { CompactedDisk } from './compaction-fixture.ts';

@@ -176,6 +176,7 @@ function fillFrom(client: ConnectedClient, route: Route, bytes: Buffer): void {
   record.payload = bytes;
   record.payloadStart = bounds.payloadStart;
   record.payloadEnd = bounds.payloadEnd;
+  record.attributesChange = bounds.qos === 2;
   record.properties = withProperties ? properties : undefined;
   record.propertyBytes = bytes;
   record.attributes =

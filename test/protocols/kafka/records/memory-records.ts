@@ -46,6 +46,10 @@ export class CollectingWriter implements RecordWriter {
     return shift;
   }
 
+  repeatRecord(): boolean {
+    return false;
+  }
+
   startRecord(
     timestampMs: number,
     source: Uint8Array,
@@ -144,6 +148,9 @@ interface LaidOutBatch {
 
 class MemoryCursor implements RecordCursor {
   readonly bytes: Buffer;
+  /** They lie one by one here; nobody asks for all of them. */
+  readonly attributesStart = 0;
+  readonly attributesEnd = 0;
   readonly #batches: readonly LaidOutBatch[];
   #batchIndex = -1;
   #recordIndex = -1;
