@@ -19,7 +19,7 @@ import {
   type TopicPartition,
   type Transaction,
 } from './transaction.ts';
-import { isAtRest, rest, type TransactionEntry, TransactionStore } from './transaction-store.ts';
+import { isAtRest, nothingCode, rest, type TransactionEntry, TransactionStore } from './transaction-store.ts';
 import type { TransactionVerification } from './verification.ts';
 
 export interface TransactionSettings {
@@ -208,6 +208,8 @@ export class TransactionCoordinator implements TransactionVerification {
       switch (decision.kind) {
         case 'refuse':
           return refusedProducer(decision.errorCode);
+        case 'nothing':
+          return refusedProducer(nothingCode(entry));
         case 'done':
           return { errorCode: ERROR_CODES.NONE, ...toldIdentity(entry.transaction) };
         case 'allocate':

@@ -25,6 +25,8 @@ export interface EndRequest {
 export type EndDecision =
   | { readonly kind: 'refuse'; readonly errorCode: ErrorCode }
   | { readonly kind: 'allocate' }
+  /** There is nothing to commit, yet: to be told to come again, once. */
+  | { readonly kind: 'nothing' }
   /** It has ended so. */
   | { readonly kind: 'done' }
   | { readonly kind: 'next'; readonly next: Transaction };
@@ -52,6 +54,8 @@ export function end(
       return nothingEnded(current, request, freshId, nowMs);
     case 'prepare-commit':
     case 'prepare-abort':
+      if (isOfTimeout(current, request, isRetry))
+        return { kind: 'refuse', errorCode: ERROR_CODES.PRODUCER_FENCED };
       return {
         kind: 'refuse',
         errorCode: isSame ? ERROR_CODES.CONCURRENT_TRANSACTIONS : ERROR_CODES.INVALID_TXN_STATE,
@@ -60,6 +64,8 @@ export function end(
     case 'complete-abort':
       // A fence has taken the epoch beyond the last: the producer needs another id, and InitProducerId gives one.
       if (isRetry && current.producerEpoch > LAST_CLIENT_EPOCH)
+        return { kind: 'refuse', errorCode: ERROR_CODES.PRODUCER_FENCED };
+      if (isOfTimeout(current, request, isRetry))
         return { kind: 'refuse', errorCode: ERROR_CODES.PRODUCER_FENCED };
       if (isRetry || request.clientVersion < RAISES_EPOCH)
         return isSame ? { kind: 'done' } : { kind: 'refuse', errorCode: ERROR_CODES.INVALID_TXN_STATE };
@@ -77,15 +83,29 @@ function asksAgain(current: Transaction, { producerId, producerEpoch }: EndReque
   return hasNewId && producerEpoch === LAST_CLIENT_EPOCH;
 }
 
-/** A client of KIP-890 may abort without knowing whether anything has come; there is nothing to commit. */
+/**
+ * A commit of what a timeout or an administrator has aborted meanwhile: its own end would have been a commit. A client that
+ * is fenced can begin again; 48 would be the end of it (KAFKA-20785).
+ */
+function isOfTimeout(current: Transaction, { outcome }: EndRequest, isRetry: boolean): boolean {
+  return isRetry && outcome === 'commit' && outcomeOf(current) === 'abort';
+}
+
+/**
+ * A client of KIP-890 may abort without knowing whether anything has come. What it commits and is not there may be on its
+ * way: Apache's producer looks for batches that wait before it takes its next request, and where the application has
+ * written and asked for the end between the two, the end overtakes its transaction. Told to come again, it sends
+ * the batches first.
+ */
 function nothingEnded(
   current: Transaction,
   request: EndRequest,
   freshId: number | undefined,
   nowMs: number,
 ): EndDecision {
-  if (request.outcome === 'commit' || request.clientVersion < RAISES_EPOCH)
+  if (request.clientVersion < RAISES_EPOCH)
     return { kind: 'refuse', errorCode: ERROR_CODES.INVALID_TXN_STATE };
+  if (request.outcome === 'commit') return { kind: 'nothing' };
   const empty = { ...current, partitions: NO_PARTITIONS, groups: NO_GROUPS, startedAtMs: nowMs };
   return prepared(empty, request, freshId, nowMs);
 }

@@ -18,6 +18,8 @@ export interface TransactionEntry {
   /** Called when the entry may have come to rest. */
   readonly waiters: Set<() => void>;
   madeBy: string | undefined;
+  /** The transaction as it was when its commit came before anything of it. */
+  committedNothing: Transaction | undefined;
 }
 
 export interface TransactionStoreListener {
@@ -123,7 +125,7 @@ export class TransactionStore {
   #createAt(transactionalId: string, statePartition: number): TransactionEntry {
     const entry: TransactionEntry = {
       ...{ transactionalId, statePartition, transaction: undefined, isChanging: false },
-      ...{ waiters: new Set<() => void>(), madeBy: undefined },
+      ...{ waiters: new Set<() => void>(), madeBy: undefined, committedNothing: undefined },
     };
     this.#entries.set(transactionalId, entry);
     return entry;
@@ -176,6 +178,13 @@ export function rest(entry: TransactionEntry): void {
   const waiters = [...entry.waiters];
   entry.waiters.clear();
   for (const wake of waiters) wake();
+}
+
+/** What a commit of nothing is told: to come again, once; as long as nothing happens to the transaction, no more. */
+export function nothingCode(entry: TransactionEntry): ErrorCode {
+  if (entry.committedNothing === entry.transaction) return ERROR_CODES.INVALID_TXN_STATE;
+  entry.committedNothing = entry.transaction;
+  return ERROR_CODES.CONCURRENT_TRANSACTIONS;
 }
 
 /** What a producer is told when its state could not be written (as Kafka's coordinator). */
