@@ -82,7 +82,7 @@ export const mqttSchema = z
         description: 'Largest CONNECT; before it nothing else is read.',
       }),
     connections_per_address_max: z.int().min(0).max(1_000_000).prefault(0).meta({
-      description: 'Connections at once from one address; one more is closed. 0: any number.',
+      description: 'Connections at once from one address; one more is told so (0x97). 0: any number.',
     }),
     publish_rate_max: z.int().min(0).max(1_000_000).prefault(0).meta({
       description:

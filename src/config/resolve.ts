@@ -53,6 +53,7 @@ export function resolveBroker(
       ...resolveTopic(topic),
       ...(placeOf === undefined ? {} : { origin: originOf(topic, index, placeOf) }),
     })),
+    detailedTopics: config.metrics.detailed_topics,
     kafka: {
       requestBytesMax: kafka.request_size_max,
       connectionsPerAddressMax: kafka.connections_per_address_max,
@@ -109,6 +110,9 @@ export function resolveBroker(
   };
 }
 
+/** Connections a second that a listener takes unless it is told otherwise. */
+const CONNECT_RATE_MAX = 1000;
+
 function resolveListener(listener: CheckedListener): ListenerConfig {
   return {
     name: listener.name,
@@ -117,7 +121,8 @@ function resolveListener(listener: CheckedListener): ListenerConfig {
     port: listener.bind.port,
     ...(listener.advertised === undefined ? {} : { advertised: listener.advertised }),
     connectionsMax: listener.limits.connections,
-    connectRateMax: listener.limits.connect_rate,
+    // MQTT's alone; others have been refused one.
+    connectRateMax: listener.limits.connect_rate ?? CONNECT_RATE_MAX,
     ...(listener.proxy_trusted === undefined ? {} : { proxyTrusted: listener.proxy_trusted }),
     ...(listener.origins === undefined ? {} : { origins: listener.origins }),
   };

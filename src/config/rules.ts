@@ -133,7 +133,12 @@ function* proxyRules(
     }
     if (proxy_trusted.length === 0) yield { path: at, message: 'lets nobody in', hint: 'leave it out' };
   }
-  if (limits.connect_rate > 0 && protocol !== 'mqtt' && protocol !== 'mqtt-ws') {
+  if (
+    limits.connect_rate !== undefined &&
+    limits.connect_rate > 0 &&
+    protocol !== 'mqtt' &&
+    protocol !== 'mqtt-ws'
+  ) {
     const message = `means nothing to ${protocol}`;
     yield { path: [...path, 'limits', 'connect_rate'], message, hint: 'for MQTT listeners alone' };
   }

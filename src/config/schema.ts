@@ -147,9 +147,9 @@ export const listenerSchema = z.strictObject({
       connections: z.int().min(1).max(1_000_000).prefault(10_000).meta({
         description: 'Connections at once; one more is closed as soon as it is made.',
       }),
-      connect_rate: z.int().min(0).max(1_000_000).prefault(0).meta({
+      connect_rate: z.int().min(0).max(1_000_000).optional().meta({
         description:
-          'MQTT: connections a second; one above is told to come back later (0x9F). 0: any number.',
+          'MQTT: connections a second; those above wait for their turn, and are told to come back later (0x9F) where that takes more than 5 s. 0: any number. Unset: 1000.',
       }),
     })
     .prefault({}),
@@ -273,6 +273,15 @@ export const configSchema = z.strictObject({
   kafka: kafkaSchema,
 
   mqtt: mqttSchema,
+
+  metrics: z
+    .strictObject({
+      detailed_topics: z.array(z.string().min(1).max(249)).max(1000).prefault([]).meta({
+        description: 'Topics whose partitions `/metrics/detailed` tells of when it is asked for none.',
+        form: 'list of topics',
+      }),
+    })
+    .prefault({}),
 
   log: z
     .strictObject({
