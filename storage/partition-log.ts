@@ -1,6 +1,5 @@
 // Ordered segments of one partition: append, read, roll, close. Three offsets, in this order: the high watermark (set
 // by the owner: what readers see), the flushed offset (what is on disk), the log end (what has been appended).
-
 import { AbortedTransactions } from './aborted-transactions.ts';
 import { BackgroundWork } from './background-work.ts';
 import type { RecordRange } from './batch-cursor.ts';
