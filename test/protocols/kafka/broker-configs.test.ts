@@ -2,7 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { BROKER_NAMES } from '../../../protocols/kafka/broker-configs.ts';
-import { openTestKafka } from './kafka-fixture.ts';
+import { TOPIC_DEFAULTS } from '../../src/hub/hub-fixture.ts';
+import { openTestKafka, type TestKafka } from './kafka-fixture.ts';
 import { api } from './kafka-requests.ts';
 
 const BROKER = 4;
@@ -28,9 +29,22 @@ const SETTINGS = {
   transactionalIdExpirationMs: 90_001,
 };
 
-test('every config of the node is what the hub does, or what it is in words of Kafka', async () => {
-  const topics = { partitions: 3, autoCreate: false, config: { 'segment.ms': '3600000' } };
-  const kafka = await openTestKafka({ ...SETTINGS, topics });
+const TOPICS = { partitions: 3, autoCreate: false, config: { 'segment.ms': '3600000' } };
+
+/** What the front end and the hub were told at the start counts as what they are told later. */
+async function reconfigured(): Promise<TestKafka> {
+  const kafka = await openTestKafka();
+  kafka.frontEnd.reconfigure(SETTINGS);
+  const topics = { ...TOPIC_DEFAULTS, ...TOPICS };
+  await kafka.hub.reconfigure({ topics, declaredTopics: [], advertised: new Map() });
+  return kafka;
+}
+
+test.each([
+  ['from the start', () => openTestKafka({ ...SETTINGS, topics: TOPICS })],
+  ['after a change', reconfigured],
+])('every config of the node is what the hub does, or what it is in words of Kafka: %s', async (_, open) => {
+  const kafka = await open();
   const { settings } = kafka.hub;
   const address = `kafka://127.0.0.1:${kafka.port}`;
   const statePartitions = `${settings.statePartitions}`;

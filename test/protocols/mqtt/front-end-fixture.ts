@@ -14,10 +14,10 @@ export interface Serving {
   readonly hub: FakeHub;
   readonly frontEnd: MqttFrontEnd;
   readonly port: number;
-  /** A connection with nothing sent. */
-  raw(version: 3 | 4 | 5): Promise<RawMqtt>;
+  /** A connection with nothing sent; at another listener's port when it is given. */
+  raw(version: 3 | 4 | 5, port?: number): Promise<RawMqtt>;
   /** A client that is connected; its CONNACK is `connack`. */
-  client(version: 3 | 4 | 5, options?: Partial<IConnectPacket>): Promise<Connected>;
+  client(version: 3 | 4 | 5, options?: Partial<IConnectPacket>, port?: number): Promise<Connected>;
   /** Whether somebody new is still served. */
   expectAlive(): Promise<void>;
 }
@@ -47,9 +47,13 @@ export async function serve(
     ...listener,
   });
   onTestFinished(() => frontEnd.close());
-  const raw = (version: 3 | 4 | 5) => rawMqtt(port, version);
-  const client = async (version: 3 | 4 | 5, connect: Partial<IConnectPacket> = {}): Promise<Connected> => {
-    const connection = await raw(version);
+  const raw = (version: 3 | 4 | 5, at = port) => rawMqtt(at, version);
+  const client = async (
+    version: 3 | 4 | 5,
+    connect: Partial<IConnectPacket> = {},
+    at = port,
+  ): Promise<Connected> => {
+    const connection = await raw(version, at);
     connection.send(connectPacket(version, connect));
     const connack = await connection.expect('connack');
     return Object.assign(connection, { connack });
