@@ -2,8 +2,6 @@
 // and what ten thousand partitions that are committed at once do to the others: the latency of a bystander's requests
 // is the event loop's delay as clients see it. Run: npm run build && npx tsx test/bench/groups.ts [members] [partitions]
 import { readFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
-import { FrameReader } from '../../protocols/kafka/framing.ts';
 import * as apiVersions from '../../protocols/kafka/messages/api-versions.ts';
 import * as consumerHeartbeat from '../../protocols/kafka/messages/consumer-group-heartbeat.ts';
 import * as createTopics from '../../protocols/kafka/messages/create-topics.ts';
@@ -11,12 +9,8 @@ import * as heartbeat from '../../protocols/kafka/messages/heartbeat.ts';
 import * as joinGroup from '../../protocols/kafka/messages/join-group.ts';
 import * as offsetCommit from '../../protocols/kafka/messages/offset-commit.ts';
 import * as syncGroup from '../../protocols/kafka/messages/sync-group.ts';
-import { writeRequestFrame } from '../../protocols/kafka/wire/headers.ts';
-import type { Message } from '../../protocols/kafka/wire/message.ts';
-import { WireReader } from '../../protocols/kafka/wire/reader.ts';
-import type { Fields, StructInput, StructValue } from '../../protocols/kafka/wire/schema.ts';
-import { WireWriter } from '../../protocols/kafka/wire/writer.ts';
 import { startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
+import { RequestClient } from './request-client.ts';
 
 const MEMBERS = Number(process.argv[2] ?? 1_000);
 const PARTITIONS = Number(process.argv[3] ?? 10_000);
@@ -26,55 +20,12 @@ const NONE = 0;
 const REBALANCE_IN_PROGRESS = 27;
 const MEMBER_ID_REQUIRED = 79;
 
-class Client {
-  readonly #socket: Socket;
-  readonly #frames = new FrameReader(1 << 30);
-  readonly #writer = new WireWriter();
-  readonly #waiting: ((frame: Buffer) => void)[] = [];
-
-  private constructor(socket: Socket) {
-    this.#socket = socket;
-    socket.on('data', (chunk: Buffer) => {
-      this.#frames.push(chunk);
-      for (let frame = this.#frames.next(); frame !== undefined; frame = this.#frames.next())
-        this.#waiting.shift()?.(Buffer.from(frame));
-    });
-  }
-
-  static open(port: number): Promise<Client> {
-    return new Promise((resolve, reject) => {
-      const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-      socket.once('error', reject);
-      socket.once('connect', () => resolve(new Client(socket)));
-    });
-  }
-
-  async ask<Req extends Fields, Res extends Fields>(
-    key: number,
-    version: number,
-    messages: readonly [Message<Req>, Message<Res>],
-    request: StructInput<Req>,
-  ): Promise<StructValue<Res>> {
-    const header = { apiKey: key, apiVersion: version, correlationId: 1, clientId: 'bench' };
-    writeRequestFrame(this.#writer, header, messages[0], request);
-    const answer = new Promise<Buffer>((resolve) => this.#waiting.push(resolve));
-    this.#socket.write(this.#writer.take());
-    const reader = new WireReader((await answer).subarray(4));
-    if (messages[1].hasFlexibleHeader(version)) reader.skipTaggedFields();
-    return messages[1].read(reader, version);
-  }
-
-  close(): void {
-    this.#socket.destroy();
-  }
-}
-
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** What `work` costs the hub, and a bystander: what its requests take meanwhile. */
 async function watched<Result>(port: number, work: () => Promise<Result>): Promise<Result> {
   const cpuBefore = hubCpuSeconds();
-  const bystander = await Client.open(port);
+  const bystander = await RequestClient.open(port);
   const latencies: number[] = [];
   let isOver = false;
   const watching = (async () => {
@@ -128,7 +79,7 @@ class Settling {
   }
 }
 
-async function classicMember(client: Client, index: number, settling: Settling): Promise<void> {
+async function classicMember(client: RequestClient, index: number, settling: Settling): Promise<void> {
   const groupId = 'classic';
   let memberId = '';
   while (!settling.isDone) {
@@ -161,7 +112,7 @@ async function classicMember(client: Client, index: number, settling: Settling):
   }
 }
 
-async function modernMember(client: Client, index: number, settling: Settling): Promise<void> {
+async function modernMember(client: RequestClient, index: number, settling: Settling): Promise<void> {
   const messages = [
     consumerHeartbeat.ConsumerGroupHeartbeatRequest,
     consumerHeartbeat.ConsumerGroupHeartbeatResponse,
@@ -185,9 +136,9 @@ async function modernMember(client: Client, index: number, settling: Settling): 
 async function settle(
   port: number,
   title: string,
-  member: (client: Client, index: number, settling: Settling) => Promise<void>,
+  member: (client: RequestClient, index: number, settling: Settling) => Promise<void>,
 ): Promise<void> {
-  const clients = await Promise.all(Array.from({ length: MEMBERS }, () => Client.open(port)));
+  const clients = await Promise.all(Array.from({ length: MEMBERS }, () => RequestClient.open(port)));
   process.stdout.write(`${title}: ${MEMBERS} members\n`);
   await watched(port, async () => {
     const settling = new Settling();
@@ -200,7 +151,7 @@ async function settle(
   for (const client of clients) client.close();
 }
 
-async function makeTopic(client: Client, name: string, numPartitions: number): Promise<void> {
+async function makeTopic(client: RequestClient, name: string, numPartitions: number): Promise<void> {
   const messages = [createTopics.CreateTopicsRequest, createTopics.CreateTopicsResponse] as const;
   const topic = { name, numPartitions, replicationFactor: -1, assignments: [], configs: [] };
   const { topics } = await client.ask(19, 5, messages, {
@@ -213,7 +164,7 @@ async function makeTopic(client: Client, name: string, numPartitions: number): P
 
 /** Ten groups commit a tenth each, all at once. */
 async function commitAll(port: number, topic: string): Promise<void> {
-  const clients = await Promise.all(Array.from({ length: 10 }, () => Client.open(port)));
+  const clients = await Promise.all(Array.from({ length: 10 }, () => RequestClient.open(port)));
   process.stdout.write(`commits: ${PARTITIONS} partitions, by ${clients.length} groups at once, 5 times\n`);
   await watched(port, async () => {
     const startMs = performance.now();
@@ -245,7 +196,7 @@ async function commitAll(port: number, topic: string): Promise<void> {
 const directory = temporaryDirectory();
 const hub = await startHubProcess(directory.path, '[kafka]\ngroup_initial_rebalance_delay = "0s"\n');
 try {
-  const client = await Client.open(hub.kafkaPort);
+  const client = await RequestClient.open(hub.kafkaPort);
   await makeTopic(client, 'members', MEMBERS);
   await settle(hub.kafkaPort, 'classic protocol', classicMember);
   await settle(hub.kafkaPort, 'consumer protocol', modernMember);
