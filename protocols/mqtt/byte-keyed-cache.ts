@@ -42,6 +42,10 @@ export class ByteKeyedCache<Entry extends ByteKeyed> {
     this.#slots[slot] = entry;
   }
 
+  *values(): IterableIterator<Entry> {
+    for (const entry of this.#slots) if (entry !== undefined) yield entry;
+  }
+
   clear(): void {
     this.#slots.fill(undefined);
   }

@@ -76,6 +76,9 @@ export class Dispatcher implements LogSource {
   close(): void {
     this.#closed = true;
     this.#followed.close();
+    // Subscriptions outlive the topic.
+    for (const starts of this.#begun.keys()) starts.delete(this);
+    this.#begun.clear();
   }
 
   /**

@@ -66,6 +66,13 @@ export class Route {
     return this.#partition;
   }
 
+  /** The topic is gone: nothing of it is held on to. */
+  forget(topicId: string): void {
+    if (this.#topic?.topicId !== topicId) return;
+    this.#topic = undefined;
+    this.#partition = undefined;
+  }
+
   /** The topic's `max.message.bytes`, once {@link partition} has found it. */
   get messageBytesMax(): number {
     return this.#topic?.config.maxMessageBytes ?? 0;
@@ -85,6 +92,9 @@ export class Routes {
     this.#limits = limits;
     this.#mappings = mappings;
     mappings.onReplaced(() => this.#cache.clear());
+    hub.topics.onChange(({ kind, topic }) => {
+      if (kind === 'deleted') for (const route of this.#cache.values()) route.forget(topic.topicId);
+    });
   }
 
   /** @throws MqttError when the bytes are no topic name: the connection ends, since no client may send them. */

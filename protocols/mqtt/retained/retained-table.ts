@@ -41,6 +41,7 @@ export class RetainedTable {
   readonly #clock: Clock;
   /** Topics that a write is under way for: memory shows them only when it is done. */
   readonly #writing = new Map<string, number>();
+  #stopListening: () => void = () => undefined;
   #hasMarker = false;
   #closed = false;
   #table: StateTable | undefined;
@@ -52,6 +53,11 @@ export class RetainedTable {
 
   static async open(hub: Hub, cacheBytesMax: number): Promise<RetainedTable> {
     const table = new RetainedTable(hub.clock, cacheBytesMax);
+    table.#stopListening = hub.topics.onChange(({ kind, topic }) => {
+      if (kind !== 'deleted') return;
+      for (const { topicId, partition } of topic.partitions)
+        table.#sources.delete(nameOf({ topicId, partition }));
+    });
     table.#table = await hub.stateTable({
       topic: RETAINED_TABLE,
       apply: (partition, key, value, offset) => table.#apply(partition, key, value, offset),
@@ -69,7 +75,7 @@ export class RetainedTable {
 
   /** One object for each partition, however often it is asked for. */
   sourceOf(topicId: string, partition: number): Source {
-    const name = `${topicId}/${partition}`;
+    const name = nameOf({ topicId, partition });
     const known = this.#sources.get(name);
     if (known !== undefined) return known;
     const source = { topicId, partition };
@@ -133,6 +139,7 @@ export class RetainedTable {
   /** Nothing is forgotten when the hub lets go of the table behind it. */
   close(): void {
     this.#closed = true;
+    this.#stopListening();
   }
 
   get #opened(): StateTable {
@@ -190,8 +197,12 @@ export class RetainedTable {
     if (place === undefined) return;
     const source = this.sourceOf(place.topicId, place.partition);
     const position = value === null ? undefined : decodePosition(value);
-    if (position === undefined) this.positions.delete(source);
-    else this.positions.set(source, position);
+    if (position !== undefined) {
+      this.positions.set(source, position);
+      return;
+    }
+    this.positions.delete(source);
+    this.#sources.delete(nameOf(source));
   }
 
   #forget(statePartition: number): void {
@@ -244,6 +255,10 @@ function append(byPartition: Map<number, StateRecord[]>, partition: number, reco
   const records = byPartition.get(partition);
   if (records === undefined) byPartition.set(partition, [record]);
   else records.push(record);
+}
+
+function nameOf({ topicId, partition }: Source): string {
+  return `${topicId}/${partition}`;
 }
 
 function batchesOf(records: readonly StateRecord[]): StateRecord[][] {

@@ -22,6 +22,10 @@ export class PositionSnapshot {
     for (const source of sources) if (source.position > 0) this.#offsets.set(source, source.position);
   }
 
+  get size(): number {
+    return this.#offsets.size;
+  }
+
   /** 0 of a partition that came later. */
   offsetOf(source: LogSource): number {
     return this.#offsets.get(source) ?? 0;
@@ -63,7 +67,8 @@ export class PositionSnapshots {
   #isOutdated(latest: PositionSnapshot, sources: ReadonlyMap<unknown, LogSource>, nowMs: number): boolean {
     const ageMs = nowMs - latest.takenMs;
     if (ageMs < AGE_MIN_MS) return false;
-    let moved = 0;
+    // Of topics that are gone nothing is held on to.
+    let moved = Math.max(0, latest.size - sources.size);
     for (const source of sources.values()) if (source.position !== latest.offsetOf(source)) moved++;
     return moved > 0 && (ageMs >= AGE_MAX_MS || moved > sources.size * MANY);
   }

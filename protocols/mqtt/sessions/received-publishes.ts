@@ -69,7 +69,11 @@ export class ReceivedPublishes {
       const next = known.get(key);
       if (next === undefined || next.offset > offset) known.set(key, { topicId, partition, offset });
     }
-    for (const [key, place] of known) if (place.offset <= searchedFrom(place)) known.delete(key);
+    for (const [key, place] of known) {
+      const from = searchedFrom(place);
+      if (place.offset <= from) known.delete(key);
+      if (from === Number.POSITIVE_INFINITY) this.#next.delete(key);
+    }
     return { known: [...known.values()], publishes };
   }
 }

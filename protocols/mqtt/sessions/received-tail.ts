@@ -68,9 +68,11 @@ export class ReceivedTail {
     return making;
   }
 
-  /** Below this offset the search sees nothing. */
+  /** Below this offset the search sees nothing; infinite where the topic is gone. */
   searchedFrom(place: Place): number {
-    return this.#positionOf(place) ?? 0;
+    const position = this.#positionOf(place);
+    if (position !== undefined) return position;
+    return this.#hub.topics.getById(place.topicId) === undefined ? Number.POSITIVE_INFINITY : 0;
   }
 
   /** The topic is gone, and all positions in it. */
