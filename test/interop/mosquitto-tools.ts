@@ -1,7 +1,7 @@
 // What mqtt-clients.ts asks of every client, done with mosquitto_pub and mosquitto_sub.
 import { deepEqual } from 'node:assert/strict';
 import { Child, run } from '../helpers/child.ts';
-import type { SaidMessage } from './mqtt-clients.ts';
+import type { SaidMessage } from './said-message.ts';
 
 /** QoS, RETAIN, topic, and payload in hexadecimal. */
 const SHORT_FORMAT = 'message %q %r %t %x';

@@ -13,6 +13,7 @@ import { goProgram } from './go-clients.ts';
 import { startMqttJava } from './java.ts';
 import { playMosquittoTools } from './mosquitto-tools.ts';
 import { startPythonWithMqtt } from './python.ts';
+import type { SaidMessage } from './said-message.ts';
 
 const clients = join(import.meta.dirname, 'clients');
 
@@ -119,17 +120,6 @@ async function playProgram(
   const line = /^message: (.*)$/m.exec(output)?.[1] ?? 'null';
   checkMessage(JSON.parse(line), topic, version, groups);
   await checkStored(hub, topic, version, groups);
-}
-
-/** What a program says of the record of {@link produceForMqtt}; null or none is what the message did not have. */
-export interface SaidMessage {
-  readonly topic: string;
-  /** As hexadecimal, as is the correlation data. */
-  readonly payload: string;
-  readonly contentType: string | null;
-  readonly responseTopic: string | null;
-  readonly correlationData: string | null;
-  readonly userProperties: readonly (readonly [string, string])[];
 }
 
 const USER_PROPERTIES = [
