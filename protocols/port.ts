@@ -47,6 +47,11 @@ export interface RecordWriter {
     valueEnd: number,
     attributes: SourceAttributes | null,
   ): boolean;
+  /**
+   * To be set to what stays as it is for as long as the batch is open, which with {@link Hub.publish} is longer than the
+   * call of `fill`: values that are slices of it may then be taken from a copy that was made before.
+   */
+  lastingSource: Uint8Array | undefined;
   /** Offset that the next `startRecord` gets. */
   readonly nextOffset: number;
 }

@@ -49,6 +49,7 @@ export class BatchWriter {
   #staged: Uint8Array;
   #isStaging = false;
   readonly #window = new SourceWindow();
+  lastingSource: Uint8Array | undefined;
   #recordAt = -1;
   #headersLeft = 0;
   /** Of the record before, if it has no headers: see {@link repeatRecord}. Where its frame begins, from the batch's on. */
@@ -333,6 +334,7 @@ export class BatchWriter {
 
   /** What the batch was made of is let go of. */
   #forgetSources(): void {
+    this.lastingSource = undefined;
     this.#lastKey = undefined;
     this.#lastAttributes = null;
     this.#window.forget();
@@ -370,14 +372,12 @@ export class BatchWriter {
   /** Behind a value, which comes last in its record, a window of its source may lie. */
   #copyValue(source: Uint8Array, start: number, end: number, to: number): void {
     const length = end - start;
-    if (length < LOOP_BYTES_MAX || length > WINDOW_BYTES_MIN || this.#isStaging) {
-      this.#copy(source, start, end, to);
-      return;
-    }
-    assert(start >= 0 && start <= end && end <= source.length, 'a slice lies within its source');
-    const at = this.#window.find(source, start, end, this.#bytes, to + length);
-    this.#limit = this.#window.begin(this.#bytes);
-    if (at < 0) this.#bytes.set(source.subarray(start, end), to);
+    const isFit =
+      length >= LOOP_BYTES_MAX && length <= WINDOW_BYTES_MIN && start >= 0 && end <= source.length;
+    const isWindowed = isFit && source === this.lastingSource && !this.#isStaging;
+    const at = isWindowed ? this.#window.find(source, start, end, this.#bytes, to + length) : -1;
+    if (isWindowed) this.#limit = this.#window.begin(this.#bytes);
+    if (at < 0) this.#copy(source, start, end, to);
     else copyWithin.call(this.#bytes, to, at, at + length);
   }
 

@@ -9,6 +9,8 @@ export class RecordFill {
   key: Buffer = EMPTY;
   timestampMs = 0;
   attributes: Uint8Array = EMPTY;
+  /** The payload's bytes do not change before the record is in the log. */
+  payloadLasts = false;
   /** The attributes' bytes are patched from record to record: the same object does not say that they are the same. */
   attributesChange = false;
   payload: Buffer = EMPTY;
@@ -26,6 +28,7 @@ export class RecordFill {
     this.offset = writer.nextOffset;
     const { properties, key, timestampMs, payload, payloadStart, payloadEnd, attributes } = this;
     const headers = properties === undefined ? 0 : this.#countHeaders(properties);
+    if (this.payloadLasts) writer.lastingSource = payload;
     if (headers === 0 && !this.attributesChange) {
       if (writer.repeatRecord(timestampMs, key, payload, payloadStart, payloadEnd, attributes)) return;
     }

@@ -36,6 +36,7 @@ function newWriter(chunkBytes: number): BatchWriter {
 /** @returns whether it was like the one before. */
 function write(writer: BatchWriter, planned: Planned): boolean {
   const { source, start, end, key, attributes, timestampMs } = planned;
+  writer.lastingSource = source;
   if (writer.repeatRecord(timestampMs, key, source, start, end, attributes)) return true;
   writer.startRecord(timestampMs, key, 0, key.length, 0);
   writer.endRecord(source, start, end, attributes);
@@ -99,6 +100,20 @@ describe('a batch of records that are like one another', () => {
     const writer = newWriter(1024 * 1024);
     const repeated = planned.map((each) => write(writer, each));
     expect(repeated.filter((each) => !each).length).toBe(1);
+    writer.finish();
+    expectRecords(writer, planned);
+  });
+
+  it('looks again at a source that nobody calls lasting', () => {
+    const source = Buffer.alloc(64);
+    const writer = newWriter(64 * 1024);
+    const planned = [1, 2, 3, 4].map((each): Planned => {
+      const record = { start: 0, end: 64, key: KEYS[0]!, attributes: null, timestampMs: 5 };
+      source.fill(each);
+      writer.startRecord(5, record.key, 0, record.key.length, 0);
+      writer.endRecord(source, 0, 64, null);
+      return { ...record, source: Buffer.from(source) };
+    });
     writer.finish();
     expectRecords(writer, planned);
   });

@@ -25,6 +25,7 @@ const KEPT_TOPIC_BYTES_MAX = 256;
 const bounds: PublishBounds = publishBounds();
 const properties = new MessageProperties();
 const record = new RecordFill();
+record.payloadLasts = true; // see InputBuffer
 
 export const publishHandler: PacketHandler = {
   type: PACKET_TYPE.PUBLISH,

@@ -31,6 +31,7 @@ export interface MemoryBatch {
 export class CollectingWriter implements RecordWriter {
   readonly records: MemoryRecord[] = [];
   staged: Uint8Array = new Uint8Array(0);
+  lastingSource: Uint8Array | undefined;
   nextOffset: number;
   #open:
     | { timestampMs: number; key: Buffer | null; headers: [string, Buffer | null][]; headerCount: number }
