@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startHub, type TestHub } from '../helpers/hub.ts';
 import { temporaryDirectory } from '../helpers/hub-process.ts';
 import { npmKafkaClients, type PlainRecord } from '../helpers/kafka-clients.ts';
-import { npmMqttClients } from '../helpers/mqtt-clients.ts';
+import { mqttJsOn, npmMqttClients } from '../helpers/mqtt-clients.ts';
 import { RawKafka, recordBatch } from '../helpers/raw-kafka.ts';
 
 const directory = temporaryDirectory();
@@ -133,5 +133,36 @@ describe('null and empty', () => {
     expect((await subscription.next()).payload).toEqual(text(''));
     await subscription.close();
     raw.close();
+  });
+});
+
+describe('what MQTT clients do', () => {
+  it('and have expired keeps no Kafka consumer from what is behind it [FAULTS 55]', async () => {
+    const topic = freshTopic();
+    const [, mqtt] = npmMqttClients;
+    const subscription = await mqtt!.subscribe(hub.mqttPort, topic, 1);
+    const publisher = await mqttJsOn(hub.mqttPort, 5);
+    await publisher.publishAsync(topic, 'expired', { qos: 1, properties: { messageExpiryInterval: 0 } });
+    await publisher.publishAsync(topic, 'fresh', { qos: 1 });
+    await publisher.endAsync();
+    expect(`${(await subscription.next()).payload}`).toBe('fresh');
+    await subscription.close();
+    const [kafka] = npmKafkaClients;
+    const records = await kafka!.consume(hub.kafkaPort, `group-${topic}`, topic, 2);
+    expect(records.map(({ value }) => `${value}`)).toEqual(['expired', 'fresh']);
+  });
+
+  it('commits nothing for a Kafka group, not under its name either [FAULTS 57]', async () => {
+    const topic = freshTopic();
+    const [kafka] = npmKafkaClients;
+    const record = (value: string) => ({ key: null, value: text(value), headers: [] });
+    await kafka!.produce(hub.kafkaPort, topic, [record('before'), record('anybody was there')]);
+    const [mqtt] = npmMqttClients;
+    const shared = await mqtt!.subscribe(hub.mqttPort, `$share/group-${topic}/${topic}`, 1);
+    await kafka!.produce(hub.kafkaPort, topic, [record('taken by MQTT')]);
+    expect(`${(await shared.next()).payload}`).toBe('taken by MQTT');
+    await shared.close();
+    const records = await kafka!.consume(hub.kafkaPort, `group-${topic}`, topic, 3);
+    expect(records.map(({ value }) => `${value}`)).toEqual(['before', 'anybody was there', 'taken by MQTT']);
   });
 });

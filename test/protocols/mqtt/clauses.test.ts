@@ -312,7 +312,7 @@ const forEachVersion = (clauses: readonly Clause[]) =>
     versions.map((version) => ({ clause, what, packet, code, version })),
   );
 
-describe('a connected client is ended for', () => {
+describe('a connected client is ended [FAULTS 49] for', () => {
   it.each([
     ['a packet', FRAMES],
     ['PUBLISH', PUBLISHES],

@@ -58,7 +58,7 @@ function reasonOf(text: string, place: Place): number {
   }
 }
 
-describe('properties', () => {
+describe('properties [FAULTS 49]', () => {
   it.each(TABLE)('%s stands where table 2-4 says, and nowhere else', (name, text, places) => {
     for (const place of PLACES) {
       const misplaced = SERVERS[name] === place ? REASON.PROTOCOL_ERROR : REASON.MALFORMED_PACKET;

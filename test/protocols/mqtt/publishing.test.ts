@@ -525,3 +525,19 @@ describe('a will', () => {
     expect(hub.log.events('warn')).toContain('mqtt-will-refused');
   });
 });
+
+it('a payload that says it is UTF-8 is not looked at: it reaches subscribers as it is, with what it says', async () => {
+  const { client } = await serve();
+  const one = await client(5);
+  one.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 'a', qos: 0 }] });
+  await one.expect('suback');
+  const payload = Buffer.from([0xff, 0xfe]);
+  const properties = { payloadFormatIndicator: true };
+  one.send({
+    ...{ cmd: 'publish', topic: 'a', payload, qos: 1, messageId: 2, dup: false, retain: false },
+    properties,
+  });
+  const packets = [await one.next(), await one.next()];
+  expect(packets.find(({ cmd }) => cmd === 'puback')).toMatchObject({ reasonCode: 0 });
+  expect(packets.find(({ cmd }) => cmd === 'publish')).toMatchObject({ payload, properties });
+});

@@ -18,7 +18,7 @@ function oracle(bytes: Buffer): boolean {
   }
 }
 
-describe('strings of MQTT (section 1.5.4)', () => {
+describe('strings of MQTT (section 1.5.4) [FAULTS 49]', () => {
   it('are those that a strict decoder takes, without U+0000', () => {
     const bytes = fc.oneof(
       fc.uint8Array({ maxLength: 12 }),

@@ -72,7 +72,7 @@ async function pair(options: Parameters<typeof serve>[0] = {}): Promise<Serving 
 
 const text = ({ payload }: IPublishPacket) => payload.toString();
 
-describe('a client that subscribes', () => {
+describe('a client that subscribes [FAULTS 47]', () => {
   it.each([3, 4, 5] as const)(
     'is sent the last retained message of its topic, version %i',
     async (version) => {
