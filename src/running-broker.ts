@@ -10,6 +10,7 @@ import type {
   ListenerView,
   Log,
   MessagingDirectory,
+  MetricSink,
   Random,
   TransactionDirectory,
 } from '../protocols/port.ts';
@@ -24,6 +25,7 @@ import type { BrokerConfig, ListenerConfig } from './config/broker-config.ts';
 import { type AdminServer, type FrontEndFactory, FrontEnds } from './front-ends.ts';
 import { SYSTEM_CLOCK, SYSTEM_RANDOM } from './hub/clock.ts';
 import { type LocalHub, openHub } from './hub/hub.ts';
+import type { Recovery } from './recovery.ts';
 import { settledWithin } from './settled-within.ts';
 
 export interface Broker {
@@ -38,6 +40,8 @@ export interface Broker {
   readonly transactions: TransactionDirectory;
   /** Undefined when no listener has clients that publish and subscribe. */
   readonly messaging: MessagingDirectory | undefined;
+  /** What the front ends have counted. */
+  collect(sink: MetricSink): void;
   /** In the order of the configuration, with the ports that were really taken. */
   listeners(): readonly ListenerView[];
   /** Why it does not serve everything, a phrase each; empty when it does. */
@@ -49,15 +53,6 @@ export interface Broker {
   reconfigure(next: BrokerConfig): Promise<void>;
   /** Resolves in less than 5 s, whatever hangs. Idempotent. */
   stop(): Promise<void>;
-}
-
-/** What opening the logs took. */
-export interface Recovery {
-  readonly durationMs: number;
-  readonly partitions: number;
-  readonly recoveredBytes: number;
-  readonly cutBytes: number;
-  readonly previousStopWasClean: boolean;
 }
 
 export interface BrokerOptions {
@@ -193,6 +188,10 @@ class RunningBroker implements Broker {
 
   get messaging(): MessagingDirectory | undefined {
     return this.#frontEnds.all.find((frontEnd) => frontEnd.messaging !== undefined)?.messaging;
+  }
+
+  collect(sink: MetricSink): void {
+    for (const frontEnd of this.#frontEnds.all) frontEnd.collect?.(sink);
   }
 
   listeners(): readonly ListenerView[] {

@@ -8,7 +8,9 @@ import { jsonLine, memberTexts } from './json-text.ts';
 import { type ByteEncoding, byteEncoding } from './record-json.ts';
 
 /** Beyond it the records of a body would take many times the memory of the body. */
-const RECORDS_MAX = 50_000;
+const RECORDS_MAX = 20_000;
+/** Read before others get their turn: some milliseconds. */
+const RECORDS_PER_TURN = 500;
 const HEADERS_MAX = 1000;
 
 export const recordInputShape = z.strictObject({
@@ -51,8 +53,8 @@ export interface RecordInput {
   readonly timestampMs: number | undefined;
 }
 
-/** @param isLines one record a line, else one in all. @throws AdminError that names the record and its field */
-export function readRecords(body: Buffer, isLines: boolean): RecordInput[] {
+/** @param isLines one record a line, else one in all. Rejects with an AdminError that names the record and its field */
+export async function readRecords(body: Buffer, isLines: boolean): Promise<RecordInput[]> {
   if (!isUtf8(body)) throw new AdminError('invalid_request', 'the body is not UTF-8', { field: 'body' });
   const text = body.toString('utf8');
   if (!isLines) return [readRecord(text, '')];
@@ -70,6 +72,7 @@ export function readRecords(body: Buffer, isLines: boolean): RecordInput[] {
       });
     }
     records.push(readRecord(line, `records.${records.length}`));
+    if (records.length % RECORDS_PER_TURN === 0) await nextTurn();
   }
   if (records.length === 0) throw new AdminError('invalid_request', 'there is no record', { field: 'body' });
   return records;
@@ -136,6 +139,10 @@ function headerOf(
   const valueBytes = value === null ? EMPTY : bytesOf(value, valueEncoding ?? 'utf8', `${field}.value`);
   const bytes = Buffer.concat([nameBytes, valueBytes]);
   return { bytes, nameEnd: nameBytes.length, isNull: value === null };
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function fieldOf(at: string, name: string): string {

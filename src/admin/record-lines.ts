@@ -1,7 +1,9 @@
 // Records as NDJSON, as fast as the client takes them: nothing is read ahead of it but what the socket buffers. The last
 // line says how the read ended, and where the next one goes on.
+
 import * as z from 'zod';
 import { AdminError } from './errors.ts';
+import type { HttpCounters } from './http-counters.ts';
 import { writeRecordCursor } from './record-cursor.ts';
 import { recordJson, recordShape, type ShownAs } from './record-json.ts';
 import type { RecordMerge } from './record-merge.ts';
@@ -27,6 +29,7 @@ const endShape = z.strictObject({
 export const recordLineShape = z.union([recordShape, endShape]);
 
 export interface RecordLines {
+  readonly counted: Pick<HttpCounters, 'recordsDelivered'>;
   readonly topic: string;
   readonly topicId: string;
   readonly merge: RecordMerge;
@@ -50,6 +53,7 @@ export async function* recordLines(read: RecordLines): AsyncGenerator<string, vo
     for (let source = merge.current; source !== undefined && !budget.isGone; source = merge.current) {
       chunk += `${recordJson(source.cursor, topicText, source.partition.partition, read.shownAs)}\n`;
       records++;
+      read.counted.recordsDelivered++;
       if (records === limit) {
         merge.stop();
         break;

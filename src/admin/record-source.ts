@@ -14,6 +14,8 @@ export interface ReadBudget {
   isGone: boolean;
 }
 
+const READS_PER_TURN = 8;
+
 export class RecordSource {
   readonly partition: Partition;
   /** Where the next record is looked for. */
@@ -82,7 +84,9 @@ export class RecordSource {
     const budget = this.#budget;
     const wasOn = this.state === 'record';
     this.state = 'between';
-    while (this.offset < this.end) {
+    for (let reads = 1; this.offset < this.end; reads++) {
+      // Reads from memory would never let others have their turn.
+      if (reads % READS_PER_TURN === 0) await nextTurn();
       // A record that was found once is read again whatever it costs: it has been paid for.
       if (!wasOn && (budget.bytesLeft <= 0 || budget.isGone)) return;
       const range = await this.#read();
@@ -163,4 +167,8 @@ export class RecordSource {
   #failure(result: Parameters<typeof refusalError>[0]): AdminError {
     return refusalError(result, { field: 'partition', hint: 'ask for the others with partition=' });
   }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

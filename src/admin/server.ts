@@ -6,7 +6,9 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Log } from '../../protocols/port.ts';
 import { type Authorize, anonymous, letEveryoneIn } from './access.ts';
 import { AdminError, errorBody, knownError, parserError } from './errors.ts';
+import { type HttpCounters, watchRequests } from './http-counters.ts';
 import { compileWithZod, type HttpServer } from './http-server.ts';
+import type { LazyMetrics } from './lazy-metrics.ts';
 import type { Operations } from './operations.ts';
 import { configRoutes } from './routes/config.ts';
 import { groupOffsetRoutes } from './routes/group-offsets.ts';
@@ -15,6 +17,7 @@ import { healthRoutes } from './routes/health.ts';
 import { infoRoutes } from './routes/info.ts';
 import { loggerRoutes } from './routes/loggers.ts';
 import { mappingRoutes } from './routes/mappings.ts';
+import { metricsRoutes } from './routes/metrics.ts';
 import { mqttClientRoutes } from './routes/mqtt-clients.ts';
 import { mqttPublishRoutes } from './routes/mqtt-publish.ts';
 import { mqttRetainedRoutes } from './routes/mqtt-retained.ts';
@@ -36,6 +39,8 @@ export interface HttpServerOptions {
   readonly version: string;
   readonly listener: string;
   readonly log: Log;
+  readonly metrics: LazyMetrics;
+  readonly counters: HttpCounters;
   readonly authorize?: Authorize;
   readonly operations?: Operations;
 }
@@ -70,6 +75,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   server.setErrorHandler((error, request, reply) => answerError(options.log, error, request, reply));
   guardEveryRequest(server, options.listener, options.authorize ?? letEveryoneIn);
   takeBodies(server);
+  watchRequests(server, options.counters);
   const methodsByUrl = requireRoles(server);
   addRoutes(server, options);
   refuseOtherMethods(server, methodsByUrl);
@@ -85,6 +91,7 @@ function addRoutes(server: HttpServer, options: HttpServerOptions): void {
   const { target, version, operations = {} } = options;
   healthRoutes(server, target);
   infoRoutes(server, target, version);
+  metricsRoutes(server, target, options.metrics);
   configRoutes(server, operations);
   loggerRoutes(server, operations);
   topicRoutes(server, target);
@@ -193,6 +200,7 @@ function answerError(log: Log, error: unknown, request: FastifyRequest, reply: F
     log.error('admin-request-failed', { method: request.method, route: request.routeOptions?.url, error });
   }
   const answer = known ?? new AdminError('internal', 'the hub failed to answer; its log has the reason');
+  if (answer.code === 'too_many_requests') reply.header('retry-after', '1');
   return reply
     .code(answer.status)
     .type('application/json; charset=utf-8')

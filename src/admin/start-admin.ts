@@ -34,9 +34,10 @@ const DRAIN_MS = 300;
 /** @throws BrokerError `listen`; nothing is left open then. */
 export async function startAdmin(options: AdminOptions): Promise<AdminServer> {
   const open: OpenListener[] = [];
+  const shared = await sharedParts(options);
   const admin: AdminServer = {
     listeners: () => open.map(viewOf),
-    listen: async (listener) => void open.push(await openListener(options, listener)),
+    listen: async (listener) => void open.push(await openListener(shared, listener)),
     changeListener: ({ name, connectionsMax }) => {
       const listener = open.find((each) => each.name === name);
       if (listener !== undefined) listener.server.server.maxConnections = connectionsMax;
@@ -47,10 +48,11 @@ export async function startAdmin(options: AdminOptions): Promise<AdminServer> {
     },
     close: async () => {
       await Promise.all(open.splice(0).map(closeListener));
+      await shared.metrics.close();
     },
   };
   try {
-    for (const listener of options.listeners) open.push(await openListener(options, listener));
+    for (const listener of options.listeners) open.push(await openListener(shared, listener));
     return admin;
   } catch (error) {
     await admin.close();
@@ -58,7 +60,22 @@ export async function startAdmin(options: AdminOptions): Promise<AdminServer> {
   }
 }
 
-async function openListener(options: AdminOptions, listener: ListenerConfig): Promise<OpenListener> {
+/** What all listeners have together. */
+async function sharedParts(options: AdminOptions) {
+  const [{ HttpCounters }, { LazyMetrics }] = await Promise.all([
+    import('./http-counters.ts'),
+    import('./lazy-metrics.ts'),
+  ]);
+  const { target, version, operations } = options;
+  const counters = new HttpCounters(target.hub);
+  const metrics = new LazyMetrics({ target, version, operations, counters });
+  return { ...options, counters, metrics };
+}
+
+async function openListener(
+  options: Awaited<ReturnType<typeof sharedParts>>,
+  listener: ListenerConfig,
+): Promise<OpenListener> {
   const { name, host, port, connectionsMax } = listener;
   const { buildHttpServer } = await import('./server.ts');
   const server = await buildHttpServer({ ...options, listener: name });

@@ -10,12 +10,14 @@ import type {
   Timer,
   TopicView,
 } from '../../protocols/port.ts';
+import type { HttpCounters } from './http-counters.ts';
 import type { RecordFilter } from './record-filter.ts';
 import { recordJson, type ShownAs } from './record-json.ts';
 import type { TailPace } from './tail-pace.ts';
 import { positionText, type TailPosition } from './tail-position.ts';
 
 export interface TailOptions {
+  readonly counted: Pick<HttpCounters, 'recordsDelivered'>;
   readonly hub: Hub;
   readonly topic: TopicView;
   /** Where it begins, and which partitions it is of. */
@@ -160,9 +162,10 @@ export class Tail {
   }
 
   #recordEvent(partition: number, cursor: RecordCursor): string {
-    const { position, shownAs, pace } = this.#options;
+    const { position, shownAs, pace, counted } = this.#options;
     const dropped = this.#droppedEvent();
     position.set(partition, cursor.offset + 1);
+    counted.recordsDelivered++;
     const data = recordJson(cursor, this.#topicText, partition, shownAs);
     pace.spend(data.length);
     const id = position.size <= POSITION_ON_EACH_MAX ? `id: ${positionText(position)}\n` : '';

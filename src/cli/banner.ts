@@ -2,7 +2,7 @@
 // took, and a line each to try it.
 import type { ListenerView } from '../../protocols/port.ts';
 import { formatAddress, isWildcard } from '../config/address.ts';
-import type { Recovery } from '../running-broker.ts';
+import type { Recovery } from '../recovery.ts';
 
 export interface BannerFacts {
   readonly version: string;

@@ -18,6 +18,8 @@ export interface BrokerConfig {
   readonly declaredTopics: readonly DeclaredTopic[];
   readonly kafka: KafkaConfig;
   readonly mqtt: MqttConfig;
+  /** Whose partitions `/metrics/detailed` tells of when it is asked for none. */
+  readonly detailedTopics: readonly string[];
 }
 
 export interface ListenerConfig {

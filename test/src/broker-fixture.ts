@@ -27,6 +27,7 @@ export function configOf(dataDirectory: string, listeners: readonly ListenerConf
     },
     topics: TOPIC_DEFAULTS,
     declaredTopics: [{ name: 'declared', partitions: 2, config: {} }],
+    detailedTopics: [],
     kafka: {
       ...KAFKA_DEFAULTS,
       requestBytesMax: 1024 * 1024,

@@ -14,7 +14,7 @@ import { topicError } from '../topic-errors.ts';
 
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
 /** Of all bodies that are being received or appended. */
-const BODIES_BYTES_MAX = 128 * 1024 * 1024;
+const BODIES_BYTES_MAX = 64 * 1024 * 1024;
 const NDJSON = 'application/x-ndjson';
 
 const outcomeShape = z.strictObject({
@@ -53,7 +53,10 @@ export function produceRoutes(server: HttpServer, { hub }: AdminTarget): void {
       // A cast: with rawBody it is the bytes that came, whatever the schema says of them.
       const body = request.body as unknown as Buffer | undefined;
       const isLines = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() === NDJSON;
-      const outcomes = await appendRecords(hub, topic, readRecords(body ?? Buffer.alloc(0), isLines));
+      const bytes = body ?? Buffer.alloc(0);
+      const outcomes = await appendRecords(hub, topic, await readRecords(bytes, isLines));
+      server.counted.recordsAppended += outcomes.filter((outcome) => 'offset' in outcome).length;
+      server.counted.bytesAppended += bytes.length;
       return appended(outcomes);
     },
   });

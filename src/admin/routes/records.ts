@@ -123,6 +123,7 @@ export function recordRoutes(server: HttpServer, { hub }: AdminTarget, reading =
       const lines = recordLines({
         ...{ topic: topic.name, topicId: topic.topicId, merge, budget },
         ...{ bytesMax: reading.scannedBytesMax, limit: query.limit ?? Number.POSITIVE_INFINITY },
+        counted: server.counted,
         shownAs: query,
         onFault: (error) => hub.log.error('admin-read-failed', { topic: topic.name, error }),
       });

@@ -87,7 +87,7 @@ export function tailRoute(server: HttpServer, { hub }: AdminTarget, limits = TAI
       if (reply.raw.destroyed) output.destroy();
       const tail = new Tail(
         {
-          ...{ hub, topic, position, filter, output, shownAs: query },
+          ...{ hub, topic, position, filter, output, shownAs: query, counted: server.counted },
           followsNew: query.partition === undefined,
           visibility: visibilityOf(query),
           overflow: query.overflow ?? 'drop',

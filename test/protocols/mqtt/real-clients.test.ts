@@ -26,6 +26,7 @@ async function start(directory = temporaryDirectory(), partitions = 1) {
       },
       topics: { ...TOPIC_DEFAULTS, partitions },
       declaredTopics: [],
+      detailedTopics: [],
       kafka: KAFKA_DEFAULTS,
       mqtt: { ...DEFAULT_OPTIONS, packetBytesMax: 1 << 20 },
     },

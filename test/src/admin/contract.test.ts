@@ -7,6 +7,7 @@ import type { Area, RightCall } from './contract/area.ts';
 import { configArea } from './contract/config-area.ts';
 import { groupsArea } from './contract/groups-area.ts';
 import { hubArea } from './contract/hub-area.ts';
+import { metricsArea } from './contract/metrics-area.ts';
 import { MQTT_TOML, mqttArea } from './contract/mqtt-area.ts';
 import { recordsArea } from './contract/records-area.ts';
 import { TOPICS_TOML, topicsArea } from './contract/topics-area.ts';
@@ -20,6 +21,7 @@ const AREAS: readonly Area[] = [
   recordsArea,
   transactionsArea,
   mqttArea,
+  metricsArea,
 ];
 const ROUTES = Object.fromEntries(AREAS.flatMap(({ routes }) => Object.entries(routes)));
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
@@ -102,6 +104,7 @@ for (const [route, { right, wrong }] of Object.entries(ROUTES)) {
       if (status === 204) return expect(answer.text).toBe('');
       expect(answer.headers.get('content-type')?.split(';')[0]).toBe(type);
       if (type === 'application/json') holds(route, answer);
+      else if (type === 'text/plain') expect(answer.text).toMatch(/^# HELP \w+ /);
       else if (type !== 'application/octet-stream') holdsAll(route, answer, type);
     });
 

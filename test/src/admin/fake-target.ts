@@ -14,6 +14,8 @@ import type {
 import type { Authorize } from '../../../src/admin/access.ts';
 import { startAdmin } from '../../../src/admin/start-admin.ts';
 import type { AdminTarget } from '../../../src/admin/target.ts';
+import { Histogram } from '../../../storage/histogram.ts';
+import { newCounters } from '../../../storage/store-counters.ts';
 
 export const NOW_MS = 1_764_000_000_000;
 
@@ -113,6 +115,10 @@ export async function openFakeAdmin(fake: FakeHub, authorize?: Authorize): Promi
           : { error: 'unavailable', message: 'not now' };
       },
     },
+    config: { detailedTopics: [] },
+    recovery: { durationMs: 12, recoveredBytes: 0 },
+    storeCounters: newCounters(),
+    collect: () => undefined,
     listeners: () => listeners,
     ready: () => fake.failing ?? [],
   };
@@ -165,5 +171,7 @@ function fakeHub(fake: FakeHub, log: Log): Hub {
     },
     clock: { now: () => NOW_MS, monotonic: () => 0, setTimer: () => ({ cancel() {} }) },
     log,
+    histogram: () => new Histogram(),
+    diskSpace: async () => undefined,
   } as Partial<{ [key in keyof Hub]: Partial<Hub[key]> }> as Hub;
 }
