@@ -58,6 +58,7 @@ export async function startPolylog(options: PolylogOptions = {}): Promise<Polylo
     environment: {},
     settings: [],
     workingDirectory,
+    isEmbedded: true,
   });
   if (read.config === undefined) throw new PolylogConfigError(read.issues);
   const { startBroker } = await import('./broker.ts');

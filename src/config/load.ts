@@ -43,6 +43,8 @@ export interface LoadOptions {
   readonly settings: readonly string[];
   /** What relative paths in the configuration start from. */
   readonly workingDirectory: string;
+  /** The hub is of use to who has it in his own process, without a listener too. */
+  readonly isEmbedded?: boolean;
 }
 
 /** Far above any real configuration; keeps a wrong file (a log, a device) from being read whole. */
@@ -64,7 +66,7 @@ export function readConfig(text: string, options: LoadOptions): ConfigResult {
   issues.push(...overrideFromFlags(tree, schema, options.settings));
   const checked = configSchema.safeParse(tree.values);
   if (!checked.success) issues.push(...schemaIssues(tree, schema, checked.error.issues));
-  for (const { path: at, ...broken } of brokenRules(tree.values)) {
+  for (const { path: at, ...broken } of brokenRules(tree.values, options)) {
     issues.push({ source: sourceOf(tree, at), key: dottedKey(tree.values, at), ...broken });
   }
   if (!checked.success || issues.length > 0)

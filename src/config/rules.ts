@@ -24,10 +24,14 @@ interface SoundParts {
   readonly topics: CheckedConfig['topics'] | undefined;
 }
 
-export function brokenRules(values: WrittenTable): BrokenRule[] {
+export function brokenRules(
+  values: WrittenTable,
+  { isEmbedded = false }: { readonly isEmbedded?: boolean } = {},
+): BrokenRule[] {
   const parts = soundParts(values);
   return [
-    ...listenerRules(values, parts.listeners),
+    ...(isEmbedded ? [] : missingListener(values)),
+    ...listenerRules(parts.listeners),
     ...sameNames('topic', parts.declaredTopics),
     ...nameRules(parts.declaredTopics),
     ...topicRules(parts),
@@ -55,10 +59,7 @@ function soundElements<T>(elements: unknown, check: (value: unknown) => T | unde
   });
 }
 
-function* listenerRules(
-  values: WrittenTable,
-  listeners: readonly Numbered<CheckedListener>[],
-): Generator<BrokenRule> {
+function* missingListener(values: WrittenTable): Generator<BrokenRule> {
   const written = values['listener'];
   if (written === undefined || (Array.isArray(written) && written.length === 0)) {
     yield {
@@ -67,6 +68,9 @@ function* listenerRules(
       hint: 'at least one [[listener]] with name, protocol and bind',
     };
   }
+}
+
+function* listenerRules(listeners: readonly Numbered<CheckedListener>[]): Generator<BrokenRule> {
   yield* sameNames('listener', listeners);
   yield* sameBinds(listeners);
   for (const { index, value } of listeners) {

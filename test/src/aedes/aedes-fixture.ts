@@ -1,4 +1,9 @@
 // A hub in the test's own process for aedes, as its applications have it: no MQTT listener, one partition of state.
+// What a hub imports when it starts: before the first test, not within its time.
+import '../../../protocols/kafka/front-end.ts';
+import '../../../protocols/mqtt/front-end.ts';
+import '../../../src/broker.ts';
+import '../../../src/config/load.ts';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
