@@ -1,5 +1,6 @@
 // Runs random programs (transaction-program.ts) in parts, so that two workers share them. Seeds are fixed, so that a failure
-// repeats: POLYLOG_TRANSACTION_RUNS sets how many run, POLYLOG_TRANSACTION_SEED runs one.
+// repeats: POLYLOG_TRANSACTION_RUNS sets how many run, POLYLOG_TRANSACTION_SEED runs one, POLYLOG_TRANSACTION_STEPS sets how
+// long they are.
 import { expect } from 'vitest';
 import { type Happened, runTransactionProgram } from './transaction-program.ts';
 
@@ -12,6 +13,7 @@ const PARTS = 2;
 const MUST_HAPPEN = [
   ...['commit', 'abort', 'aborted by init', 'timed out', 'fenced'],
   ...['crash', 'crash in the middle', 'asked again'],
+  ...['disk faults', 'retention', 'topic deleted', 'lost', 'forgotten', 'epochs run out'],
 ];
 const PROGRAMS_MIN = 200;
 

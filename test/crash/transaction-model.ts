@@ -33,6 +33,8 @@ export interface ModelRecord {
   readonly text: string;
   readonly place: string;
   readonly transaction: Transaction | undefined;
+  readonly by: Producer | undefined;
+  readonly madeAtMs: number;
   state: 'asked' | 'there' | 'nowhere';
   /** Of one that is there. */
   offset: number;
@@ -77,18 +79,23 @@ export class Partition {
   readonly topic: string;
   readonly partition: number;
   readonly isCompacted: boolean;
+  /** A machine that stops may lose what was acknowledged (`flush.messages` above 1). */
+  readonly losesEnd: boolean;
   readonly records: ModelRecord[] = [];
+  /** On disk when the machine stopped. */
+  flushedOffset = 0;
   start = 0;
   /** Where it may begin, if a deletion was not answered. */
   startAsked = 0;
   /** What the subscriber has been sent. */
   readonly delivered: string[] = [];
 
-  constructor(topic: string, partition: number, isCompacted: boolean) {
+  constructor(topic: string, partition: number, kind: 'plain' | 'compacted' | 'loses its end') {
     this.place = `${topic}-${partition}`;
     this.topic = topic;
     this.partition = partition;
-    this.isCompacted = isCompacted;
+    this.isCompacted = kind === 'compacted';
+    this.losesEnd = kind === 'loses its end';
   }
 
   /** By offset, those that are in the log, or were. */

@@ -3,7 +3,7 @@
 // the model whenever everything is at rest. What was under way at a crash is asked for afterwards: all of it or nothing.
 import { errorName } from '../../protocols/kafka/error-codes.ts';
 import type { Partition as HubPartition } from '../../protocols/port.ts';
-import { type RandomSource, seededRandom } from '../helpers/faulty-file-system.ts';
+import { type Fault, type Keep, type RandomSource, seededRandom } from '../helpers/faulty-file-system.ts';
 import { api, fetchOf } from '../protocols/kafka/kafka-requests.ts';
 import { rawBatch, simpleRecord } from '../protocols/kafka/records/raw-batch.ts';
 import type { FakeClient } from '../protocols/mqtt/delivery-fixture.ts';
@@ -17,13 +17,43 @@ import {
   TransactionalId,
 } from './transaction-model.ts';
 import { subscribeToAll } from './transaction-subscriber.ts';
-import { ABORT_CHECK_MS, TransactionWorld } from './transaction-world.ts';
+import { ABORT_CHECK_MS, ID_EXPIRATION_MS, TransactionWorld } from './transaction-world.ts';
 
 /** What has happened how often: programs in which nothing happens prove nothing. */
 export type Happened = Map<string, number>;
 
 const GROUP = 'group';
 const IDS = ['one', 'two', 'three'];
+/** Where the offset is that an id commits. */
+const OFFSET_PLACES = [
+  { topic: 'plain', partition: 0 },
+  { topic: 'plain', partition: 1 },
+  { topic: 'compacted', partition: 0 },
+];
+const RETENTION_MS = 25_000;
+/** The last epoch that a client is told. */
+const LAST_CLIENT_EPOCH = 32_766;
+/** How much a program does, more or less. */
+const STEPS_MAX = Number(process.env['POLYLOG_TRANSACTION_STEPS'] ?? 9);
+
+/** What a program is about besides: most are about few of these, or they would take too long. */
+interface Traits {
+  readonly statePartitions: 1 | 2;
+  /** A topic is deleted and made again. */
+  readonly deletes: boolean;
+  /** Old segments go. */
+  readonly retains: boolean;
+  /** What is acknowledged need not be on disk. */
+  readonly losesEnd: boolean;
+  /** Epochs begin near the last one. */
+  readonly epochsEnd: boolean;
+}
+
+/** What a client is told when the disk has failed; it counts as if it had been told nothing. */
+const FAULT =
+  /STORAGE_ERROR|NOT_AVAILABLE|NOT_LEADER|NOT_ENOUGH_REPLICAS|TIMED_OUT|NOT_COORDINATOR|CONCURRENT_TRANSACTIONS/;
+
+class DiskFault extends Error {}
 
 /** Runs one program. What it throws names the seed and tells what was done. */
 export async function runTransactionProgram(seed: number, happened: Happened = new Map()): Promise<void> {
@@ -54,11 +84,12 @@ class Program {
   readonly #random: RandomSource;
   readonly #world: TransactionWorld;
   readonly #happened: Happened;
-  readonly #partitions = [
-    new Partition('plain', 0, false),
-    new Partition('plain', 1, false),
-    new Partition('compacted', 0, true),
-  ];
+  readonly #traits: Traits;
+  readonly #partitions: Partition[];
+  /** Of the topic that is deleted. */
+  #doomedId: string | undefined;
+  /** The disk fails. */
+  #isFaulty = false;
   readonly #ids = IDS.map((id) => new TransactionalId(id));
   readonly #idempotent: Producer[] = [];
   #running: Running[] = [];
@@ -69,15 +100,30 @@ class Program {
 
   constructor(seed: number, happened: Happened) {
     this.#random = seededRandom(seed);
-    this.#world = new TransactionWorld(this.#random);
+    this.#traits = {
+      statePartitions: this.#oneIn(3) ? 2 : 1,
+      deletes: this.#oneIn(3),
+      retains: this.#oneIn(4),
+      losesEnd: this.#oneIn(4),
+      epochsEnd: this.#oneIn(3),
+    };
+    const plain = this.#traits.losesEnd ? 'loses its end' : 'plain';
+    this.#partitions = [
+      new Partition('plain', 0, plain),
+      new Partition('plain', 1, plain),
+      new Partition('compacted', 0, 'compacted'),
+      ...(this.#traits.deletes ? [new Partition('doomed', 0, 'plain')] : []),
+    ];
+    this.#world = new TransactionWorld(this.#random, this.#traits.statePartitions);
     this.#happened = happened;
   }
 
   async run(): Promise<void> {
     await this.#open();
     await this.#createTopics();
+    if (this.#traits.epochsEnd) for (const id of this.#ids) if (this.#oneIn(2)) await this.#nearLastEpoch(id);
     this.#subscribe();
-    for (let steps = 4 + this.#below(10); steps > 0; steps--) await this.#step();
+    for (let steps = 3 + this.#below(STEPS_MAX - 2); steps > 0; steps--) await this.#step();
     await this.#restart();
     await this.#endAll();
     await this.#world.close();
@@ -90,22 +136,56 @@ class Program {
       ...{ 'min.compaction.lag.ms': '0' },
     };
     const { topics } = this.#world.now.hub;
-    await topics.create({ name: 'plain', partitions: 3, replicationFactor: -1, config });
+    const plain = {
+      ...(this.#traits.retains ? { 'retention.ms': `${RETENTION_MS}` } : {}),
+      ...(this.#traits.losesEnd ? { 'flush.messages': '6' } : {}),
+    };
+    await topics.create({
+      ...{ name: 'plain', partitions: 2, replicationFactor: -1, config: { ...config, ...plain } },
+    });
     const made = await topics.create({
       ...{ name: 'compacted', partitions: 1, replicationFactor: -1, config: { ...config, ...compact } },
     });
     check(!('error' in made), () => JSON.stringify(made));
+    if (this.#traits.deletes) await this.#makeDoomed();
+  }
+
+  async #makeDoomed(): Promise<void> {
+    const config = { 'segment.bytes': '1024', 'retention.ms': '-1' };
+    const { topics } = this.#world.now.hub;
+    const made = await topics.create({ name: 'doomed', partitions: 1, replicationFactor: -1, config });
+    if ('error' in made) throw new Error(`doomed: ${made.message}`);
+    this.#doomedId = made.topicId;
+  }
+
+  /** As if its producer had begun, or committed, thousands of times. */
+  async #nearLastEpoch(id: TransactionalId): Promise<void> {
+    const { hub, kafka } = this.#world.now;
+    const { store } = kafka.transactions;
+    const producerId = await hub.cluster.allocateProducerId();
+    const producerEpoch = LAST_CLIENT_EPOCH - this.#below(5);
+    this.#say(`${id.id}: begins at epoch ${producerEpoch}`);
+    const code = await store.write(store.create(id.id), {
+      ...{ transactionalId: id.id, state: 'empty', producerId, producerEpoch, lastProducerEpoch: -1 },
+      ...{ previousProducerId: -1, nextProducerId: -1, timeoutMs: 15_000, clientVersion: 0 },
+      ...{ partitions: new Map(), groups: new Set(), startedAtMs: -1, updatedAtMs: this.#world.clock.now() },
+    });
+    check(code === 0, () => `${id.id} is not written: ${errorName(code)}`);
+    this.#identify(id, producerId, producerEpoch);
   }
 
   // ------------------------------------------------------------------------------------------------ steps
 
   async #step(): Promise<void> {
     const choice = this.#below(100);
-    if (choice < 62) return this.#work();
-    if (choice < 72) return this.#advance();
-    if (choice < 78) return this.#verify();
-    if (choice < 84) return this.#deleteRecords();
-    if (choice < 88) return this.#maintain();
+    if (choice < 47) return this.#work();
+    if (choice < 52) return this.#endAndCrash();
+    if (choice < 60) return this.#faults();
+    if (choice < 69) return this.#advance(ABORT_CHECK_MS + this.#below(3) * 10_000);
+    if (choice < 72) return this.#advance(ID_EXPIRATION_MS + 3_600_000);
+    if (choice < 76) return this.#verify();
+    if (choice < 81) return this.#deleteRecords();
+    if (choice < 88) return this.#traits.deletes && this.#oneIn(2) ? this.#deleteTopic() : this.#maintain();
     if (choice < 92) return this.#restart();
     this.#say('crash at rest');
     await this.#crash();
@@ -115,10 +195,59 @@ class Program {
   async #work(): Promise<void> {
     for (const id of this.#ids) if (this.#oneIn(2)) this.#start(() => this.#act(id));
     if (this.#oneIn(3)) this.#start(() => this.#produceOutside());
-    if (this.#oneIn(8)) this.#start(() => this.#world.now.store.maintain(), 'maintenance');
+    if (!this.#traits.retains && this.#oneIn(8))
+      this.#start(() => this.#world.now.store.maintain(), 'maintenance');
     if (!this.#oneIn(5)) return this.#atRest();
     await this.#world.turns(this.#below(25));
     await this.#crash();
+  }
+
+  /** The process ends between a decision and what follows from it. */
+  async #endAndCrash(): Promise<void> {
+    await this.#atRest();
+    for (const id of this.#ids) {
+      const { owner, transaction } = id;
+      this.#start(async () => {
+        if (owner === undefined) await this.#initialize(id);
+        if (transaction?.state !== 'open') await this.#produce(id, id.owner!); // initialized
+        await this.#end(id, id.owner!, this.#oneIn(3) ? 'abort' : 'commit'); // as before
+      });
+    }
+    await this.#world.turns(this.#below(this.#oneIn(2) ? 16 : 80));
+    await this.#crash();
+  }
+
+  /** The disk fails under several who do something at once, and then the machine stops. */
+  async #faults(): Promise<void> {
+    await this.#atRest();
+    const faults = Array.from({ length: 1 + this.#below(2) }, () => this.#fault());
+    this.#say(`faults: ${faults.map(({ kind, after }) => `${kind} after ${after}`)}`);
+    this.#isFaulty = true;
+    this.#world.arm(...faults);
+    for (const id of this.#ids) if (this.#oneIn(2)) this.#start(() => this.#act(id));
+    if (this.#oneIn(2)) this.#start(() => this.#produceOutside());
+    await this.#world.turns(10 + this.#below(60));
+    this.#count('disk faults');
+    // Of a process alone the page cache would keep what the disk has not.
+    await this.#crash(this.#anyOf(['nothing', 'everything', 'anything'] as const));
+  }
+
+  #fault(): Fault {
+    const after = this.#below(8);
+    const code = this.#anyOf(['EIO', 'ENOSPC']);
+    return this.#anyOf<Fault>([
+      { kind: 'write-fails', code, afterBytes: this.#below(300), after },
+      { kind: 'datasync-fails', after },
+      { kind: 'open-fails', code, after: this.#below(2) },
+      { kind: 'rename-fails', files: /\.(json|snapshot)$/, after: this.#below(2) },
+    ]);
+  }
+
+  /** What it is told, unless the disk fails: then it was told nothing. */
+  #named(code: number): string {
+    const told = errorName(code);
+    if (this.#isFaulty && FAULT.test(told)) throw new DiskFault(told);
+    return told;
   }
 
   /** One thing after the other with one transactional id. */
@@ -147,7 +276,7 @@ class Program {
       const answer = await this.#world.ask(api.initProducerId, 5, {
         ...{ transactionalId: id.id, transactionTimeoutMs: timeoutMs, producerId, producerEpoch: epoch },
       });
-      const told = errorName(answer.errorCode);
+      const told = this.#named(answer.errorCode);
       if (told === 'CONCURRENT_TRANSACTIONS') {
         check(id.transaction !== undefined, () => `${id.id}: 51 with nothing open`);
         this.#count('aborted by init');
@@ -197,7 +326,7 @@ class Program {
   ): Promise<void> {
     const sent = partitions.map((partition) => {
       const again = producer.unanswered.get(partition.place);
-      const records = again ?? this.#newRecords(partition, transaction);
+      const records = again ?? this.#newRecords(partition, transaction, producer);
       producer.unanswered.set(partition.place, records);
       return { partition, records };
     });
@@ -249,7 +378,7 @@ class Program {
     return sent.map(({ partition }) => {
       const ofTopic = answer.responses.find(({ name }) => name === partition.topic);
       const found = ofTopic?.partitionResponses.find(({ index }) => index === partition.partition);
-      return { told: errorName(found?.errorCode ?? -1), baseOffset: found?.baseOffset ?? -1 };
+      return { told: this.#named(found?.errorCode ?? -1), baseOffset: found?.baseOffset ?? -1 };
     });
   }
 
@@ -271,7 +400,7 @@ class Program {
       ...{ v3AndBelowProducerId: producerId, v3AndBelowProducerEpoch: epoch },
       v3AndBelowTopics: [{ name: topic, partitions: [partition] }],
     });
-    return errorName(answer.resultsByTopicV3AndBelow[0]!.resultsByPartition[0]!.partitionErrorCode);
+    return this.#named(answer.resultsByTopicV3AndBelow[0]!.resultsByPartition[0]!.partitionErrorCode);
   }
 
   async #commitOffset(id: TransactionalId, producer: Producer): Promise<void> {
@@ -284,15 +413,15 @@ class Program {
     const claim = { transactionalId: id.id, producerId, producerEpoch, groupId: GROUP };
     if (kind === 1) {
       const { errorCode } = await this.#world.ask(api.addOffsetsToTxn, 3, claim);
-      check(errorCode === 0, () => `${id.id}: add offsets says ${errorName(errorCode)}`);
+      check(this.#named(errorCode) === 'NONE', () => `${id.id}: add offsets says ${errorName(errorCode)}`);
       transaction.state = 'open';
     }
     transaction.pending = [...before, offset];
     const answer = await this.#world.ask(api.txnOffsetCommit, kind === 1 ? 3 : 5, {
       ...{ ...claim, generationIdOrMemberEpoch: -1, memberId: '' },
-      topics: [{ name: 'plain', partitions: [this.#committedAs(id, offset)] }],
+      topics: [this.#committedAs(id, offset)],
     });
-    const told = errorName(answer.topics[0]!.partitions[0]!.errorCode);
+    const told = this.#named(answer.topics[0]!.partitions[0]!.errorCode);
     check(told === 'NONE', () => `${id.id}: the offset is answered ${told}`);
     transaction.state = 'open';
     transaction.pending = [offset];
@@ -308,15 +437,17 @@ class Program {
     id.offsets = [...id.offsets, offset];
     const answer = await this.#world.ask(api.offsetCommit, 8, {
       ...{ groupId: GROUP, generationIdOrMemberEpoch: -1, memberId: '' },
-      topics: [{ name: 'plain', partitions: [this.#committedAs(id, offset)] }],
+      topics: [this.#committedAs(id, offset)],
     });
-    const told = errorName(answer.topics[0]!.partitions[0]!.errorCode);
+    const told = this.#named(answer.topics[0]!.partitions[0]!.errorCode);
     check(told === 'NONE', () => `${id.id}: the offset is answered ${told}`);
     id.offsets = [offset];
   }
 
   #committedAs(id: TransactionalId, committedOffset: number) {
-    return { partitionIndex: this.#ids.indexOf(id), committedOffset, committedMetadata: id.id };
+    const { topic, partition } = OFFSET_PLACES[this.#ids.indexOf(id)]!; // one for each
+    const committed = { partitionIndex: partition, committedOffset, committedMetadata: id.id };
+    return { name: topic, partitions: [committed] };
   }
 
   async #end(id: TransactionalId, producer: Producer, outcome: 'commit' | 'abort'): Promise<void> {
@@ -326,6 +457,13 @@ class Program {
     this.#say(`${id.id}, epoch ${producer.epoch}: ${outcome}`);
     id.asked = outcome;
     const { told, producerId, epoch } = await this.#askEnd(producer, outcome);
+    // Of the second kind who did not hear the answer asks again, and is told the same.
+    if (told === 'NONE' && producer.kind === 2 && this.#oneIn(6)) {
+      const again = await this.#askEnd(producer, outcome);
+      const isSame = again.told === told && again.producerId === producerId && again.epoch === epoch;
+      check(isSame, () => `${id.id}: ${outcome} again is answered ${JSON.stringify(again)}`);
+      this.#count('asked again');
+    }
     const mayEnd = isOpen || (producer.kind === 2 && outcome === 'abort');
     // Of the first kind nobody can tell whether it asks again.
     if (mayEnd || producer.kind === 2)
@@ -354,13 +492,16 @@ class Program {
       ...{ transactionalId: id ?? '', producerId, producerEpoch, committed: outcome === 'commit' },
     });
     const { errorCode, producerId: nextId, producerEpoch: epoch } = answer;
-    return { told: errorName(errorCode), producerId: nextId, epoch };
+    return { told: this.#named(errorCode), producerId: nextId, epoch };
   }
 
   /** Nothing that a producer of the past asks for is done. */
   async #actFenced(id: TransactionalId, producer: Producer): Promise<void> {
     const [partition] = this.#somePartitions();
-    const isLastEpoch = producer.producerId === id.producerId && producer.epoch + 1 === id.epoch;
+    const isLastEpoch =
+      producer.producerId === id.producerId
+        ? producer.epoch + 1 === id.epoch
+        : id.epoch === 0 && producer.epoch >= LAST_CLIENT_EPOCH;
     if (producer.kind === 1) {
       const told = await this.#add(producer, partition!);
       check(/FENCED|MAPPING/.test(told), () => `${id.id}: a fenced producer adds: ${told}`);
@@ -386,7 +527,7 @@ class Program {
   }
 
   async #refused(producer: Producer, partition: Partition, codes: RegExp): Promise<void> {
-    const record = this.#newRecords(partition, undefined)[0]!;
+    const record = this.#newRecords(partition, undefined, undefined)[0]!;
     record.state = 'nowhere';
     this.#say(`${producer.id}, epoch ${producer.epoch}: try ${record.text} in ${partition.place}`);
     const [answer] = await this.#produceTo(producer, [{ partition, records: [record] }]);
@@ -408,20 +549,30 @@ class Program {
   }
 
   /** Time passes: what has lasted too long is aborted, and its producer fenced. */
-  async #advance(): Promise<void> {
+  async #advance(byMs: number): Promise<void> {
     await this.#atRest();
-    const byMs = ABORT_CHECK_MS + this.#below(3) * 10_000;
     this.#say(`${byMs} ms pass`);
     this.#world.clock.advance(byMs);
     const isExpired = ({ transaction }: TransactionalId): boolean =>
       transaction?.state === 'open' &&
       transaction.startedAtMs + transaction.timeoutMs < this.#world.clock.now();
+    const forgets = byMs > ID_EXPIRATION_MS;
+    const isForgotten = ({ transaction, producerId }: TransactionalId): boolean =>
+      forgets && producerId >= 0 && transaction === undefined;
     if (this.#oneIn(4)) {
-      for (const id of this.#ids.filter(isExpired)) id.asked = 'init';
+      for (const id of this.#ids) if (isExpired(id) || isForgotten(id)) id.asked = 'init';
       await this.#world.turns(this.#below(10));
       return this.#crash();
     }
     await this.#atRest();
+    for (const id of this.#ids.filter(isForgotten)) {
+      const { state } = await this.#described(id);
+      check(state === 'TRANSACTIONAL_ID_NOT_FOUND', () => `${id.id} did nothing for long and is ${state}`);
+      this.#identify(id, -1, -1);
+      if (id.owner !== undefined) this.#fence(id, id.owner);
+      id.owner = undefined;
+      this.#count('forgotten');
+    }
     for (const id of this.#ids.filter(isExpired)) {
       const { state, producerId, epoch } = await this.#described(id);
       check(state === 'CompleteAbort', () => `${id.id} has timed out and is ${state}`);
@@ -431,6 +582,7 @@ class Program {
       id.owner = undefined;
       this.#count('timed out');
     }
+    if (this.#traits.retains) await this.#maintain();
   }
 
   async #deleteRecords(): Promise<void> {
@@ -452,11 +604,66 @@ class Program {
   }
 
   async #maintain(): Promise<void> {
+    await this.#atRest();
+    // What is deleted has come to its subscriber before, or never does.
+    if (this.#traits.retains) await this.#delivered();
     this.#say('maintain');
     this.#start(() => this.#world.now.store.maintain(), 'maintenance');
+    if (!this.#oneIn(3)) {
+      await this.#atRest();
+      for (const partition of this.#partitions) this.#retained(partition);
+      return;
+    }
+    await this.#world.turns(this.#below(60));
+    await this.#crash();
+  }
+
+  /** What retention has taken was old. */
+  #retained(partition: Partition): void {
+    const { logStartOffset } = this.#handleOf(partition);
+    if (!this.#traits.retains || partition.topic !== 'plain' || logStartOffset <= partition.start) return;
+    const youngMs = this.#world.clock.now() - RETENTION_MS;
+    const taken = partition.there.filter(
+      ({ offset }) => offset >= partition.start && offset < logStartOffset,
+    );
+    const young = taken.filter(({ madeAtMs }) => madeAtMs >= youngMs);
+    check(young.length === 0, () => `${partition.place}: ${young.map(({ text }) => text)} went too early`);
+    this.#startsAt(partition, logStartOffset);
+    this.#count('retention');
+  }
+
+  /** A topic goes, with what open transactions have in it, and another of its name comes. */
+  async #deleteTopic(): Promise<void> {
+    await this.#atRest();
+    await this.#delivered();
+    const open = this.#ids.filter(({ owner, transaction }) => owner && transaction?.state === 'open');
+    this.#say('doomed is deleted and made again');
+    if (open.length > 0 && this.#oneIn(2)) {
+      const id = this.#anyOf(open);
+      this.#start(() => this.#end(id, id.owner!, this.#oneIn(2) ? 'abort' : 'commit')); // filtered above
+    }
+    this.#start(async () => {
+      const error = await this.#world.now.hub.topics.delete('doomed');
+      check(error === undefined, () => `doomed stays: ${error?.message}`);
+      await this.#makeDoomed();
+      this.#doomedReplaced();
+    }, 'deletion');
+    this.#count('topic deleted');
     if (!this.#oneIn(3)) return this.#atRest();
     await this.#world.turns(this.#below(60));
     await this.#crash();
+  }
+
+  #doomedReplaced(): void {
+    const index = this.#partitions.findIndex(({ topic }) => topic === 'doomed');
+    const { place, records } = this.#partitions[index]!; // the trait says that there is one
+    for (const record of records) record.state = 'nowhere';
+    for (const producer of this.#producers()) producer.unanswered.delete(place);
+    this.#partitions[index] = new Partition('doomed', 0, 'plain');
+  }
+
+  #producers(): Producer[] {
+    return [...this.#idempotent, ...this.#ids.flatMap(({ owner }) => (owner ? [owner] : []))];
   }
 
   /** A clean stop. */
@@ -471,29 +678,50 @@ class Program {
     await this.#verify();
   }
 
-  async #crash(): Promise<void> {
-    const how = this.#anyOf(['kill', 'nothing', 'everything', 'anything'] as const);
+  async #crash(
+    how: 'kill' | Keep = this.#anyOf(['kill', 'nothing', 'everything', 'anything'] as const),
+  ): Promise<void> {
     const pending = this.#running.filter(({ isDone }) => !isDone).map(({ what }) => what);
     this.#say(`crash, ${how}; under way: ${pending.join(', ') || 'nothing'}`);
     this.#count(pending.length > 0 ? 'crash in the middle' : 'crash');
     this.#failed();
     this.#takeDelivered();
+    for (const partition of this.#partitions) {
+      const log = this.#world.now.hub.topics.partition(partition.topic, partition.partition)?.log;
+      partition.flushedOffset = log?.flushedOffset ?? 0;
+    }
     this.#world.end(how);
+    let isKill = how === 'kill';
     this.#running = [];
+    this.#isFaulty = false;
     // Sometimes the next process does not live long either.
     while (this.#oneIn(8)) {
       void this.#world.open().catch((error: unknown) => this.#say(`opening: ${error}`));
       await this.#world.turns(this.#below(60));
       this.#say('crash while opening');
-      this.#world.end(this.#anyOf(['kill', 'nothing', 'anything'] as const));
+      const again = this.#anyOf(['kill', 'nothing', 'anything'] as const);
+      this.#world.end(again);
+      isKill &&= again === 'kill';
     }
+    // A process that is killed loses nothing that it has written.
+    if (isKill) for (const partition of this.#partitions) partition.flushedOffset = Number.POSITIVE_INFINITY;
     await this.#open();
-    this.#subscribe();
+    if (this.#traits.deletes) await this.#resolveDoomed();
     await this.#resolve();
+    this.#subscribe();
     await this.#verify();
   }
 
   // --------------------------------------------------------------------------------------- after a crash
+
+  /** The crash may have come anywhere between a topic and the next one of its name. */
+  async #resolveDoomed(): Promise<void> {
+    const view = this.#world.now.hub.topics.get('doomed');
+    if (view?.topicId === this.#doomedId) return;
+    if (view === undefined) await this.#makeDoomed();
+    else this.#doomedId = view.topicId;
+    this.#doomedReplaced();
+  }
 
   /** What nobody was told before the crash is asked for. */
   async #resolve(): Promise<void> {
@@ -504,6 +732,7 @@ class Program {
 
   async #resolveRecords(partition: Partition): Promise<void> {
     const { logStartOffset } = this.#handleOf(partition);
+    if (logStartOffset !== partition.startAsked) this.#retained(partition);
     const isRight = logStartOffset === partition.start || logStartOffset === partition.startAsked;
     check(isRight, () => `${partition.place} begins at ${logStartOffset}, and not at ${partition.start}`);
     this.#startsAt(partition, logStartOffset);
@@ -511,15 +740,18 @@ class Program {
       (await this.#fetch(partition, 0)).records.map(({ offset, value }) => [value, offset]),
     );
     for (const record of partition.records) {
+      if (record.state === 'there' && partition.losesEnd) this.#resolveLost(partition, record, found);
       if (record.state !== 'asked') continue;
       const offset = found.get(record.text);
       // What was deleted meanwhile, or compacted, is not to be told from what never came; it was not asked for then.
-      if (offset === undefined) continue;
+      if (offset === undefined) {
+        if (partition.losesEnd) this.#takeBack(partition, record);
+        continue;
+      }
       record.state = 'there';
       record.offset = offset;
     }
-    const producers = [...this.#idempotent, ...this.#ids.flatMap(({ owner }) => (owner ? [owner] : []))];
-    for (const producer of producers) {
+    for (const producer of this.#producers()) {
       const records = producer.unanswered.get(partition.place) ?? [];
       const there = records.filter(({ state }) => state === 'there');
       check(
@@ -529,6 +761,26 @@ class Program {
       // A producer sends it again: the log knows it, or takes it now. Some give up.
       if (producer.id !== undefined && this.#oneIn(2)) this.#giveUp(producer, partition.place);
     }
+  }
+
+  /** What was not on disk when the machine stopped may be gone; then its producer cannot go on. */
+  #resolveLost(partition: Partition, record: ModelRecord, found: ReadonlyMap<string, number>): void {
+    const { offset, text, by } = record;
+    if (offset < partition.start || found.get(text) === offset) return;
+    check(offset >= partition.flushedOffset, () => `${partition.place}: ${text} at ${offset} is lost`);
+    record.state = 'nowhere';
+    this.#takeBack(partition, record);
+    this.#count('lost');
+    if (by === undefined) return;
+    const index = this.#idempotent.indexOf(by);
+    if (index >= 0) this.#idempotent.splice(index, 1);
+    for (const id of this.#ids) if (id.owner === by) id.owner = undefined;
+  }
+
+  /** It was seen before it was on disk. */
+  #takeBack({ delivered }: Partition, { text }: ModelRecord): void {
+    const at = delivered.indexOf(text);
+    if (at >= 0) delivered.splice(at, 1);
   }
 
   /** Does not send again what was not answered. */
@@ -719,6 +971,7 @@ class Program {
   }
 
   #identify(id: TransactionalId, producerId: number, epoch: number): void {
+    if (id.epoch >= LAST_CLIENT_EPOCH && epoch === 0) this.#count('epochs run out');
     id.producerId = producerId;
     id.epoch = epoch;
   }
@@ -731,10 +984,15 @@ class Program {
       if (record.offset < start && !partition.delivered.includes(record.text)) record.isLost = true;
   }
 
-  #newRecords({ place, records }: Partition, transaction: Transaction | undefined): ModelRecord[] {
+  #newRecords(
+    { place, records }: Partition,
+    transaction: Transaction | undefined,
+    by: Producer | undefined,
+  ): ModelRecord[] {
+    const madeAtMs = this.#world.clock.now();
     const made = Array.from({ length: 1 + this.#below(3) }, (): ModelRecord => {
       const text = `r${++this.#recordCount}`;
-      return { text, place, transaction, state: 'asked', offset: -1, isLost: false };
+      return { text, place, transaction, by, madeAtMs, state: 'asked', offset: -1, isLost: false };
     });
     records.push(...made);
     return made;
@@ -754,9 +1012,9 @@ class Program {
   async #offsetsOf(id: TransactionalId, both: boolean): Promise<readonly number[]> {
     const found: number[] = [];
     for (const requireStable of both ? [false, true] : [false]) {
-      const partition = this.#ids.indexOf(id);
+      const { topic, partition } = OFFSET_PLACES[this.#ids.indexOf(id)]!; // one for each
       const answer = await this.#world.ask(api.offsetFetch, 8, {
-        groups: [{ groupId: GROUP, topics: [{ name: 'plain', partitionIndexes: [partition] }] }],
+        groups: [{ groupId: GROUP, topics: [{ name: topic, partitionIndexes: [partition] }] }],
         requireStable,
       });
       const { errorCode, committedOffset } = answer.groups[0]!.topics[0]!.partitions[0]!;
@@ -773,7 +1031,7 @@ class Program {
     for (let offset = logStartOffset; ; ) {
       const options = {
         ...{ partition: partition.partition, isolationLevel },
-        partitionMaxBytes: 1 + this.#below(6000),
+        partitionMaxBytes: this.#oneIn(3) ? 1 + this.#below(6000) : 1 << 20,
       };
       const answer = await this.#world.ask(api.fetch, 11, fetchOf(partition.topic, offset, options));
       const found = answer.responses[0]!.partitions[0]!;
@@ -849,6 +1107,8 @@ class Program {
         running.isDone = true;
       },
       (error: unknown) => {
+        // It is under way for ever.
+        if (error instanceof DiskFault) return;
         running.isDone = true;
         running.error = error ?? new Error('rejected');
       },
@@ -877,6 +1137,7 @@ class Program {
   #failed(): void {
     const failed = this.#running.find(({ error }) => error !== undefined);
     if (failed !== undefined) throw failed.error;
+    if (this.#isFaulty) return;
     const { events } = this.#world.now.log;
     const error = events.find(({ level }) => level === 'error');
     check(error === undefined, () => `reported: ${error?.event} ${JSON.stringify(error?.fields)}`);

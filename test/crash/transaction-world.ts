@@ -11,7 +11,7 @@ import { WireWriter } from '../../protocols/kafka/wire/writer.ts';
 import type { Clock, Random } from '../../protocols/port.ts';
 import { type LocalHub, openHub } from '../../src/hub/hub.ts';
 import { type LogStore, type MetaStore, openLogStore } from '../../storage/index.ts';
-import { FaultyFileSystem, type Keep, type RandomSource } from '../helpers/faulty-file-system.ts';
+import { type Fault, FaultyFileSystem, type Keep, type RandomSource } from '../helpers/faulty-file-system.ts';
 import { MemoryIndex, TestClock, TestLog } from '../helpers/store-fixture.ts';
 import { type ApiMessages, readAnswer } from '../protocols/kafka/kafka-fixture.ts';
 import { TOPIC_DEFAULTS } from '../src/hub/hub-fixture.ts';
@@ -21,6 +21,7 @@ import { MemoryMetaStore } from './memory-meta-store.ts';
 const TURNS_MAX = 20_000;
 
 export const ABORT_CHECK_MS = 10_000;
+export const ID_EXPIRATION_MS = 2 * 3_600_000;
 
 const NEVER = new Promise<never>(() => {});
 const WRITER = new WireWriter();
@@ -43,8 +44,11 @@ export class TransactionWorld {
   #process: Process | undefined;
   #generation = 0;
 
-  constructor(random: RandomSource) {
+  readonly #statePartitions: number;
+
+  constructor(random: RandomSource, statePartitions: number) {
     this.#random = random;
+    this.#statePartitions = statePartitions;
     this.#files.random = random;
     this.#files.now = () => this.clock.now();
     if (random() < 0.3) this.#files.turns = () => 1 + Math.floor(random() * 4);
@@ -70,11 +74,19 @@ export class TransactionWorld {
     const metaStore = this.#metaStore.process(isAlive);
     const hub = await openHub({
       ...{ store, metaStore, nodeId: 7, rack: undefined, declaredTopics: [], advertised: new Map() },
-      topics: { ...TOPIC_DEFAULTS, statePartitions: 2 },
+      topics: { ...TOPIC_DEFAULTS, statePartitions: this.#statePartitions },
       ...surroundings,
     });
-    const kafka = await openKafkaContext(hub, { transactionAbortCheckMs: ABORT_CHECK_MS });
+    const kafka = await openKafkaContext(hub, {
+      transactionAbortCheckMs: ABORT_CHECK_MS,
+      transactionalIdExpirationMs: ID_EXPIRATION_MS,
+    });
     this.#process = { hub, store, metaStore, log, kafka: { ...kafka, listeners: () => [] } };
+  }
+
+  /** Faults that strike the next operations of their kinds; with the process they are gone. */
+  arm(...faults: Fault[]): void {
+    this.#files.arm(...faults);
   }
 
   /** The process is killed, or the machine stops and keeps what it keeps. */

@@ -192,13 +192,16 @@ export class FaultyFileSystem {
   /** The file system as one process sees it: after a crash nothing of what it still does has an effect or an end. */
   process(): FileSystem {
     const generation = this.#generation;
-    const alive = async (): Promise<void> => {
-      // Every operation takes a turn of the loop, so that a test can stop the machine between any two.
-      for (let turns = Math.max(1, this.turns()); turns > 0; turns--) {
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-      if (generation !== this.#generation) await new Promise(() => {});
-    };
+    // Every operation takes a turn of the loop, so that a test can stop the machine between any two.
+    const alive = (): Promise<void> =>
+      new Promise((resolve) => {
+        let turns = Math.max(1, this.turns());
+        const turn = (): void => {
+          if (--turns > 0) setImmediate(turn);
+          else if (generation === this.#generation) resolve();
+        };
+        setImmediate(turn);
+      });
     const view = {
       open: (path: string, mode: OpenMode, synchronous = false) =>
         alive().then(() => this.#open(path, mode, synchronous, alive)),
@@ -551,9 +554,6 @@ function namesOf(path: string): readonly string[] {
 
 /** Without a stack, which costs more than all the rest and leads nowhere. */
 function failure(code: string, path: string): Error {
-  const limit = Error.stackTraceLimit;
-  Error.stackTraceLimit = 0;
-  const error = Object.assign(new Error(`${code}: ${path}`), { code });
-  Error.stackTraceLimit = limit;
-  return error;
+  const error = Object.create(Error.prototype) as Error; // what the prototype says that it is
+  return Object.assign(error, { code, message: `${code}: ${path}` });
 }
