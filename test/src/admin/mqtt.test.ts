@@ -391,6 +391,8 @@ describe('mappings', () => {
         next: null,
       },
     });
+    const { items } = (await get('/mappings')).body as { items: { from: string }[] };
+    expect(items.map(({ from }) => /^test\.toml:[1-9]\d*$/.test(from))).toEqual([true, true, true]);
   });
 
   it('tell where an MQTT topic is stored', async () => {
