@@ -49,6 +49,13 @@ const tailQuery = z.strictObject({
   }),
 });
 
+const lastEventId = z.looseObject({
+  'last-event-id': z
+    .string()
+    .optional()
+    .meta({ description: 'The id of an event: it goes on behind it. partition:offset, with commas.' }),
+});
+
 export function tailRoute(server: HttpServer, { hub }: AdminTarget, limits = TAIL_LIMITS): void {
   const slots = new Slots('tails', limits.tailsMax);
   const tails = new Set<Tail>();
@@ -65,6 +72,7 @@ export function tailRoute(server: HttpServer, { hub }: AdminTarget, limits = TAI
         'Records as they are written, as server-sent events: record, dropped, skipped, error, start, position, end.',
       tags: ['records'],
       params: z.strictObject({ topic: topicParam }),
+      headers: lastEventId,
       querystring: tailQuery,
       response: {
         200: {
@@ -104,7 +112,7 @@ export function tailRoute(server: HttpServer, { hub }: AdminTarget, limits = TAI
   async function positionOf(
     topic: TopicView,
     query: z.output<typeof tailQuery>,
-    lastEventId: string | string[] | undefined,
+    eventId: string | undefined,
   ): Promise<TailPosition> {
     const partitions = chosenPartitions(topic, query.partition);
     if (partitions.length > PARTITIONS_MAX) {
@@ -113,8 +121,8 @@ export function tailRoute(server: HttpServer, { hub }: AdminTarget, limits = TAI
         hint: 'choose some with partition=',
       });
     }
-    if (typeof lastEventId === 'string' && lastEventId !== '') {
-      const position = readPosition(lastEventId, topic);
+    if (eventId !== undefined && eventId !== '') {
+      const position = readPosition(eventId, topic);
       // Those that the topic was given meanwhile, from their beginning.
       for (const { partition } of partitions) if (!position.has(partition)) position.set(partition, 0);
       return position;

@@ -16,6 +16,13 @@ const configValue = z.union([z.string().max(32_767), z.number(), z.boolean()]);
 
 const params = z.strictObject({ topic: topicParam });
 
+const ifMatch = z.looseObject({
+  'if-match': z
+    .string()
+    .optional()
+    .meta({ description: 'ETag of what was seen; absent = whatever there is.' }),
+});
+
 const created = z.strictObject({
   topic: z.string().max(1024),
   partitions: z.int().min(1).optional().meta({ description: 'Default: what the hub is configured with.' }),
@@ -89,6 +96,7 @@ export function topicRoutes(server: HttpServer, { hub }: AdminTarget): void {
       summary: 'Changes entries of the configuration, all or none; with If-Match only what was seen.',
       tags: ['topics'],
       params,
+      headers: ifMatch,
       body: changed,
       response: { 200: topicShape, ...errorResponses },
     },

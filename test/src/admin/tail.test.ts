@@ -32,8 +32,8 @@ class Tailing {
     this.#reader = reader;
   }
 
-  static async open(path: string, headers: Record<string, string> = {}): Promise<Tailing> {
-    const { body, status } = await fetch(`${admin.url}/api/v1/topics/${path}`, { headers });
+  static async open(path: string, headers: Record<string, string> = {}, url = admin.url): Promise<Tailing> {
+    const { body, status } = await fetch(`${url}/api/v1/topics/${path}`, { headers });
     expect(status).toBe(200);
     return new Tailing(body!.pipeThrough(new TextDecoderStream()).getReader());
   }
@@ -144,12 +144,22 @@ it('refuses more tails than there may be, until one has gone', async () => {
   await topic('popular');
   const tailings: Tailing[] = [];
   for (let index = 0; index < 32; index++) tailings.push(await Tailing.open('popular/tail'));
-  const { status, body } = await admin.call('/api/v1/topics/popular/tail');
+  const { status, body, headers } = await admin.call('/api/v1/topics/popular/tail');
   expect([status, body]).toMatchObject([429, { error: { code: 'too_many_requests' } }]);
+  expect(headers.get('retry-after')).toBe('1');
   await Promise.all(tailings.map((tailing) => tailing.close()));
   await expect
     .poll(async () => (await admin.call({ path: '/api/v1/topics/popular/tail', events: 1 })).status)
     .toBe(200);
+});
+
+it('ends when the hub stops, without keeping it', async () => {
+  const stopped = await openAdmin();
+  await stopped.hub.topics.create({ name: 't', partitions: 1, replicationFactor: 1, config: {} });
+  const tailing = await Tailing.open('t/tail', {}, stopped.url);
+  await tailing.next();
+  const [, event] = await Promise.all([stopped.close(), tailing.next()]);
+  expect(event).toMatchObject({ event: 'end', data: { reason: 'the hub stops' } });
 });
 
 it('the pace is a second of rows and bytes in hand, and what flows in after', () => {
