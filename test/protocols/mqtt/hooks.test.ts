@@ -78,11 +78,30 @@ describe('CONNECT', () => {
       keepalive: 0,
     });
     await eventually(() => answer.length === 1 && answer.name !== 'answer');
-    one.socket.destroy();
+    one.socket.resetAndDestroy();
     await eventually(() => frontEnd.listeners()[0]?.connections === 0);
     answer(undefined);
     await new Promise((resolve) => setImmediate(resolve));
     expect(frontEnd.counters.connectionsAccepted).toBe(0);
+  });
+
+  it('whose client has said all that it wanted, and waits for no answer, is dealt with when there is one', async () => {
+    let answer = (_verdict: undefined) => {};
+    const { raw, frontEnd, hub } = await serveWith({
+      preConnect: () =>
+        new Promise((resolve) => {
+          answer = resolve;
+        }),
+    });
+    const one = await raw(4);
+    const id = { protocolId: 'MQTT', protocolVersion: 4, clientId: 'c', clean: true, keepalive: 0 } as const;
+    one.send({ cmd: 'connect', ...id });
+    one.send({ cmd: 'publish', topic: 'a', payload: 'x', qos: 0, dup: false, retain: false });
+    one.socket.end();
+    await eventually(() => answer.length === 1 && answer.name !== 'answer');
+    answer(undefined);
+    await eventually(() => frontEnd.listeners()[0]?.connections === 0);
+    await eventually(() => hub.topics.partition('a', 0)?.highWatermark === 1);
   });
 
   it('is refused when a policy throws, and others are served', async () => {
