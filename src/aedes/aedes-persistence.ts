@@ -3,6 +3,7 @@
 import { Readable } from 'node:stream';
 import type { Hub, StateRecord } from '../../protocols/port.ts';
 import { AedesState, AedesStoreError, type QueuedSubscription, type Stored } from './aedes-state.ts';
+import { Deliveries } from './deliveries.ts';
 import { FilterTree } from './filter-tree.ts';
 import type { OutgoingQueue } from './outgoing-queue.ts';
 import { type AedesPacket, encodePacket, queuedPacket, withMessageId } from './packets.ts';
@@ -18,29 +19,33 @@ export interface AedesBroker {
   publish(packet: AedesPacket, done: (error?: Error | null) => void): void;
 }
 
+export interface PersistenceOptions {
+  /** Of the emitter that the same broker has. */
+  readonly deliveries?: Deliveries;
+  readonly onSetup?: (broker: AedesBroker) => void;
+}
+
 const NO_SUBSCRIPTIONS: ReadonlyMap<string, AedesSubscription> = new Map();
 const EMPTY_QUEUE: Pick<OutgoingQueue, 'entries'> = { entries: () => [] };
 
 export class LogPersistence {
   readonly #state: AedesState;
   readonly #onSetup: (broker: AedesBroker) => void;
+  readonly #deliveries: Deliveries;
   #broker: AedesBroker | undefined;
   /** Subscriptions that are being written, by client. */
   readonly #decided = new Map<string, ReadonlyMap<string, AedesSubscription>>();
   #destroyed = false;
 
-  private constructor(state: AedesState, onSetup: (broker: AedesBroker) => void) {
+  private constructor(state: AedesState, { deliveries, onSetup }: PersistenceOptions) {
     this.#state = state;
-    this.#onSetup = onSetup;
+    this.#deliveries = deliveries ?? new Deliveries();
+    this.#onSetup = onSetup ?? (() => undefined);
   }
 
   /** @param topic the internal topic that has its state. */
-  static async open(
-    hub: Hub,
-    topic: string,
-    onSetup: (broker: AedesBroker) => void = () => undefined,
-  ): Promise<LogPersistence> {
-    return new LogPersistence(await AedesState.open(hub, topic), onSetup);
+  static async open(hub: Hub, topic: string, options: PersistenceOptions = {}): Promise<LogPersistence> {
+    return new LogPersistence(await AedesState.open(hub, topic), options);
   }
 
   get broker(): AedesBroker | undefined {
@@ -136,14 +141,15 @@ export class LogPersistence {
     await this.outgoingEnqueueCombi([subscription], packet);
   }
 
-  /** The queues of all of them in one batch each; what waits for one client keeps its order. */
+  /** Once for each client, however many of its subscriptions match; what waits for one client keeps its order. */
   async outgoingEnqueueCombi(
     subscriptions: readonly { readonly clientId: string }[],
     packet: AedesPacket,
   ): Promise<void> {
     const value = encodePacket(queuedPacket(packet));
+    const clientIds = new Set(subscriptions.map(({ clientId }) => clientId));
     await Promise.all(
-      subscriptions.map(async ({ clientId }) => {
+      [...clientIds].map(async (clientId) => {
         const queue = this.#state.queueOf(clientId);
         const key = clientKey(KIND.OUTGOING, clientId, queue.takeNumber());
         try {
@@ -158,21 +164,26 @@ export class LogPersistence {
 
   /** A message has got its identifier, or PUBREL has taken its place. */
   async outgoingUpdate({ id }: AedesClient, packet: AedesPacket): Promise<void> {
-    const entry = this.#state.outgoing.get(id)?.findUpdated(packet);
+    const origin = this.#deliveries.originOf(packet);
+    const entry = this.#state.outgoing.get(id)?.findUpdated(origin, packet.messageId);
     if (entry === undefined) throw new AedesStoreError('no-such-packet', 'no such packet');
-    const isSame = entry.brokerId === packet.brokerId;
+    const isSame = entry.brokerId === origin.brokerId;
     const stored = isSame ? await this.#state.read(entry) : packet;
     if (stored === undefined) throw new AedesStoreError('no-such-packet', 'no such packet');
     const value = encodePacket({ ...stored, messageId: packet.messageId });
     await this.#state.write(id, [{ key: clientKey(KIND.OUTGOING, id, entry.number), value }]);
   }
 
-  /** The client has acknowledged it. @returns undefined when there is none such. */
+  /**
+   * The client has acknowledged it. A message without an identifier is one that aedes passes over, for the client has it by
+   * another of its subscriptions: there is no second entry for that. @returns undefined when there is none such.
+   */
   async outgoingClearMessageId(
     { id }: AedesClient,
     packet: Pick<AedesPacket, 'messageId'>,
   ): Promise<AedesPacket | undefined> {
-    const entry = this.#state.outgoing.get(id)?.findById(packet.messageId);
+    const { messageId } = packet;
+    const entry = messageId === undefined ? undefined : this.#state.outgoing.get(id)?.findById(messageId);
     if (entry === undefined) return undefined;
     const stored = await this.#state.read(entry);
     await this.#state.write(id, [{ key: clientKey(KIND.OUTGOING, id, entry.number), value: null }]);

@@ -2,6 +2,7 @@
 import type { Hub, MessagingDirectory } from '../../protocols/port.ts';
 import { type AedesBroker, LogPersistence } from './aedes-persistence.ts';
 import { AedesStoreError } from './aedes-state.ts';
+import { Deliveries } from './deliveries.ts';
 import { type EmittedMessage, type EmitterOptions, LogEmitter } from './log-emitter.ts';
 import { LogMessages } from './log-messages.ts';
 import type { AedesPacket } from './packets.ts';
@@ -31,22 +32,29 @@ export async function openAedesStore(
 ): Promise<AedesStore> {
   const { stateTopic = STATE_TOPIC, ...emitter } = options;
   let broker: AedesBroker | undefined;
-  const persistence = await LogPersistence.open(polylog.hub, stateTopic, (own) => {
-    broker = own;
+  const deliveries = new Deliveries();
+  const persistence = await LogPersistence.open(polylog.hub, stateTopic, {
+    deliveries,
+    onSetup: (own) => {
+      broker = own;
+    },
   });
-  const mq = openEmitter(polylog, emitter, () => broker);
+  const mq = openEmitter(polylog, emitter, { deliveries, brokerOf: () => broker });
   return { persistence, mq };
 }
 
-/**
- * An emitter alone.
- * @param brokerOf what messages from the log are given to, so that they wait for clients that are away; without one they go
- * to listeners
- */
+/** What an emitter shares with the persistence of the same broker. */
+interface Shared {
+  readonly deliveries: Deliveries;
+  /** What messages from the log are given to, so that they wait for clients that are away; else they go to listeners. */
+  brokerOf(): AedesBroker | undefined;
+}
+
+/** An emitter alone. */
 export function openEmitter(
   { hub, messaging }: AedesHub,
   options: EmitterOptions = {},
-  brokerOf: () => AedesBroker | undefined = () => undefined,
+  { deliveries, brokerOf }: Shared = { deliveries: new Deliveries(), brokerOf: () => undefined },
 ): LogEmitter {
   // Another name at each start: a broker begins to count anew.
   const brokerId = `polylog-${hub.random.uuid()}`;
@@ -59,6 +67,7 @@ export function openEmitter(
   const mq: LogEmitter = new LogEmitter(
     {
       messaging,
+      deliveries,
       isFromLog: (message) => message['brokerId'] === brokerId,
       noteOwn: (topic, partition, offset) => messages.own.add(topic, partition, offset),
       close: () => messages.close(),

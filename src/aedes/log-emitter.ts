@@ -3,6 +3,7 @@
 import { setImmediate } from 'node:timers';
 import type { MessagingDirectory, Principal } from '../../protocols/port.ts';
 import { AedesStoreError } from './aedes-state.ts';
+import type { Deliveries } from './deliveries.ts';
 import { type FilterSyntax, FilterTree, MQTT_SYNTAX } from './filter-tree.ts';
 import { messageOf } from './message.ts';
 
@@ -22,6 +23,7 @@ export interface EmitterOptions extends Partial<FilterSyntax> {
 
 export interface EmitterTarget {
   readonly messaging: MessagingDirectory;
+  readonly deliveries: Deliveries;
   /** A message that came from the log: it is there already. */
   isFromLog(message: EmittedMessage): boolean;
   /** A place in the log that is about to be filled with a message of this emitter's. */
@@ -110,12 +112,15 @@ export class LogEmitter {
     else this.#deliver(message, done);
   }
 
-  #deliver(message: EmittedMessage, done: () => void): void {
-    const listeners = this.#listeners.match(message.topic);
+  #deliver(emitted: EmittedMessage, done: () => void): void {
+    const { deliveries } = this.#target;
+    const listeners = this.#listeners.match(emitted.topic);
+    const message = deliveries.begin(emitted);
     let left = listeners.length;
     this.current++;
     const finish = (): void => {
       this.current--;
+      deliveries.end(message);
       done();
       const next = this.#queue.shift();
       if (next !== undefined) this.#deliver(next.message, next.done);

@@ -1,5 +1,5 @@
 // What memory keeps of one client's outgoing messages: where each lies in the table, and what it is found by.
-import type { AedesPacket } from './packets.ts';
+import type { Origin } from './deliveries.ts';
 
 export interface QueueEntry {
   /** In the order of the queue. */
@@ -55,15 +55,15 @@ export class OutgoingQueue {
    * The entry that an update is for, by aedes' rule: of the same broker it is told by the broker's counter, of another by
    * its message identifier.
    */
-  findUpdated(packet: AedesPacket): QueueEntry | undefined {
+  findUpdated(origin: Origin, messageId: number | undefined): QueueEntry | undefined {
     return this.#entries.find((entry) =>
-      entry.brokerId === packet.brokerId
-        ? entry.brokerCounter === packet.brokerCounter
-        : entry.messageId === packet.messageId,
+      entry.brokerId === origin.brokerId
+        ? entry.brokerCounter === origin.brokerCounter
+        : entry.messageId === messageId,
     );
   }
 
-  findById(messageId: number | undefined): QueueEntry | undefined {
+  findById(messageId: number): QueueEntry | undefined {
     return this.#entries.find((entry) => entry.messageId === messageId);
   }
 

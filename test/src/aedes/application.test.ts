@@ -114,3 +114,27 @@ it('Kafka reads what clients publish, and they hear what Kafka writes, those tha
   const got = [await back.messages.next(), await back.messages.next()];
   expect(got.sort()).toEqual(['plant/1/temp from mqtt', 'plant/2/temp from kafka']);
 });
+
+it('nothing is lost or repeated when messages of all kinds overtake each other on their way to the disk', async () => {
+  const polylog = await openAedesFixture();
+  onTestFinished(() => polylog.close());
+  const running = await application(polylog);
+  onTestFinished(() => running.stop());
+  const live = await running.client('live');
+  // Two that match: one message each all the same.
+  await live.subscribeAsync(['many/#', 'many/+/a'], { qos: 2 });
+  const publisher = await running.client('publisher', { clean: true });
+  const sent = Array.from({ length: 60 }, (_, index) => `many/${index % 7}/a ${index}`);
+  await Promise.all(
+    sent.map((message, index) => {
+      const [topic, payload] = message.split(' ') as [string, string];
+      return publisher.publishAsync(topic, payload, { qos: (index % 3) as 0 | 1 | 2 });
+    }),
+  );
+  const got: string[] = [];
+  for (const _ of sent) got.push(await live.messages.next());
+  expect(got.sort()).toEqual([...sent].sort());
+  // What is acknowledged does not wait any more.
+  await live.publishAsync('many/last/a', 'end', { qos: 2 });
+  expect(await live.messages.next()).toBe('many/last/a end');
+});
