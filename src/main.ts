@@ -4,11 +4,26 @@ import { runCommandLine } from './cli/program.ts';
 import { StreamOutput } from './cli/stream-output.ts';
 
 const output = new StreamOutput(process.stdout);
+let interrupt: AbortController | undefined;
+
+function interrupted(): AbortSignal {
+  if (interrupt === undefined) {
+    const controller = new AbortController();
+    interrupt = controller;
+    process.once('SIGINT', () => controller.abort());
+  }
+  return interrupt.signal;
+}
 
 process.exitCode = await runCommandLine(process.argv.slice(2), {
   out: (text) => process.stdout.write(text),
   outMuch: (text) => output.write(text),
   err: (text) => process.stderr.write(text),
+  ...(process.stdout.isTTY ? { columns: process.stdout.columns } : {}),
+  input: process.stdin,
+  get interrupted() {
+    return interrupted();
+  },
   environment: process.env,
   workingDirectory: process.cwd(),
 });

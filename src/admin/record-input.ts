@@ -13,13 +13,22 @@ const RECORDS_MAX = 20_000;
 const RECORDS_PER_TURN = 500;
 const HEADERS_MAX = 1000;
 
+const ignored = z.unknown().optional().meta({ description: 'Ignored: as a record is shown.' });
+
+/** What a record that was read has more: it can be sent again as it is. */
+const AS_SHOWN = {
+  ...{ topic: ignored, offset: ignored, timestampType: ignored, producerId: ignored, producerEpoch: ignored },
+  ...{ sequence: ignored, transactional: ignored, mqtt: ignored },
+};
+
 export const recordInputShape = z.strictObject({
   key: z.unknown().optional().meta({ description: 'Absent or null = none. Text, or any JSON.' }),
   keyEncoding: byteEncoding
+    .nullable()
     .optional()
     .meta({ description: 'Of a string utf8 if absent, of anything else json: its text as it is sent.' }),
   value: z.unknown().optional(),
-  valueEncoding: byteEncoding.optional(),
+  valueEncoding: byteEncoding.nullable().optional(),
   headers: z
     .array(
       z.strictObject({
@@ -35,7 +44,8 @@ export const recordInputShape = z.strictObject({
     .min(0)
     .optional()
     .meta({ description: "Absent: that of the key, as Kafka's clients choose it; without a key any." }),
-  timestampMs: z.int().min(0).optional().meta({ description: "The hub's time if absent." }),
+  timestampMs: z.int().min(-1).optional().meta({ description: "The hub's time if absent, or -1." }),
+  ...AS_SHOWN,
 });
 
 export interface HeaderInput {
@@ -88,7 +98,7 @@ function readRecord(text: string, at: string): RecordInput {
     value: bytesOfInput(input.value, input.valueEncoding, texts.get('value'), fieldOf(at, 'value')),
     headers: (input.headers ?? []).map((header, index) => headerOf(header, fieldOf(at, `headers.${index}`))),
     partition: input.partition,
-    timestampMs: input.timestampMs,
+    timestampMs: input.timestampMs === -1 ? undefined : input.timestampMs,
   };
 }
 
@@ -113,12 +123,12 @@ function parsed(text: string, at: string): unknown {
 
 function bytesOfInput(
   value: unknown,
-  encoding: ByteEncoding | undefined,
+  encoding: ByteEncoding | null | undefined,
   text: string | undefined,
   field: string,
 ): Buffer | null {
   if (value === undefined || value === null) return null;
-  if (encoding === 'json' || (encoding === undefined && typeof value !== 'string')) {
+  if (encoding === 'json' || ((encoding ?? undefined) === undefined && typeof value !== 'string')) {
     // It was parsed with the record: what is left to do is to keep it on one line.
     return Buffer.from(jsonLine(text ?? 'null') ?? 'null');
   }

@@ -50,8 +50,19 @@ export async function withAdmin(
   }
 }
 
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+export interface Request {
+  readonly body?: unknown;
+  /** Of a body that is sent as it is; absent = JSON. */
+  readonly contentType?: string;
+  /** Ends it from outside; without one it may take a minute. */
+  readonly signal?: AbortSignal;
+}
+
 export class AdminClient {
   readonly #base: URL;
+  readonly #token: string | undefined;
 
   constructor({ admin }: AdminOptions, { environment }: Pick<Surroundings, 'environment'>) {
     const told = admin ?? environment['POLYLOG_ADMIN'] ?? DEFAULT_URL;
@@ -59,27 +70,75 @@ export class AdminClient {
     if (url === undefined || !/^https?:$/.test(url.protocol))
       throw new AdminFailure(`${told} is no URL such as ${DEFAULT_URL}`, EXIT.wrongUsage);
     this.#base = url;
+    this.#token = environment['POLYLOG_TOKEN'];
   }
 
   /** @param path with its parts encoded. @returns the answer's body, as the API's document promises it. */
-  async ask<Body>(method: 'GET' | 'POST', path: string): Promise<Body> {
+  async ask<Body>(method: Method, path: string, request: Request = {}): Promise<Body> {
+    const answer = await this.#send(method, path, request);
+    const text = await answer.text().catch((error) => this.#lost(error));
+    // The schema that the hub checks its answers against.
+    return (text === '' ? undefined : JSON.parse(text)) as Body;
+  }
+
+  /** The answer as it comes, line by line, without its line ends. */
+  async *lines(path: string, request: Request = {}): AsyncGenerator<string> {
+    const { body } = await this.#send('GET', path, request);
+    if (body === null) return;
+    let rest = '';
+    try {
+      for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+        const lines = (rest + piece).split('\n');
+        rest = lines.pop() ?? '';
+        yield* lines;
+      }
+    } catch (error) {
+      if (request.signal?.aborted === true) return;
+      this.#lost(error);
+    }
+    if (rest !== '') yield rest;
+  }
+
+  async #send(
+    method: Method,
+    path: string,
+    { body, contentType = 'application/json', signal }: Request,
+  ): Promise<Response> {
     const url = new URL(path, this.#base);
-    const answer = await fetch(url, { method, signal: AbortSignal.timeout(ANSWER_MS) }).catch((error) => {
+    const headers = {
+      ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
+      ...(body === undefined ? {} : { 'content-type': contentType }),
+    };
+    const isJson = contentType === 'application/json';
+    const answer = await fetch(url, {
+      method,
+      headers,
+      signal: signal ?? AbortSignal.timeout(ANSWER_MS),
+      // What is not JSON is text.
+      ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : String(body) }),
+    }).catch((error) => {
       throw new AdminFailure(`${this.#base.origin} cannot be reached: ${reasonOf(error)}`, EXIT.notReachable);
     });
-    const body: unknown = await answer.json().catch(() => undefined);
-    // The schema that the hub checks its answers against.
-    if (answer.ok && body !== undefined) return body as Body;
-    throw new AdminFailure(problemOf(body) ?? `${url} answered ${answer.status}`, EXIT.failed);
+    if (answer.ok) return answer;
+    const problem = problemOf(await answer.json().catch(() => undefined));
+    throw new AdminFailure(problem ?? `${url} answered ${answer.status}`, EXIT.failed);
+  }
+
+  #lost(error: unknown): never {
+    throw new AdminFailure(
+      `${this.#base.origin} broke off its answer: ${reasonOf(error)}`,
+      EXIT.notReachable,
+    );
   }
 
   /** All items of a list, page by page. */
   async *items<Item>(path: string): AsyncGenerator<Item> {
+    const separator = path.includes('?') ? '&' : '?';
     let cursor = '';
     do {
       const page = await this.ask<{ items: Item[]; next: string | null }>(
         'GET',
-        `${path}?limit=${PAGE_ITEMS}${cursor === '' ? '' : `&cursor=${cursor}`}`,
+        `${path}${separator}limit=${PAGE_ITEMS}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
       );
       yield* page.items;
       cursor = page.next ?? '';

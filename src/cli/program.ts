@@ -1,11 +1,19 @@
 // The command line: which command, which options, what help says. A command's own code is imported when it runs.
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CheckOptions } from './check.ts';
+import { addCompletionCommand } from './completion.ts';
 import type { ConfigOptions } from './config-option.ts';
+import { addConsumeCommand } from './consume.ts';
+import { addGroupCommands } from './groups.ts';
+import { addHealthCommand } from './health.ts';
 import { addLogCommands } from './log-commands.ts';
+import { addMqttCommands } from './mqtt-commands.ts';
+import type { CommandLine } from './noun.ts';
 import { packageVersion } from './package-files.ts';
+import { addProduceCommand } from './produce.ts';
 import { addReloadCommand } from './reload.ts';
 import { EXIT, type Surroundings } from './surroundings.ts';
+import { addOffsetsCommand, addTopicCommands } from './topics.ts';
 import { addTransactionCommands } from './transactions.ts';
 
 const EXAMPLES = `
@@ -84,9 +92,18 @@ function buildProgram(surroundings: Surroundings, finish: (exitCode: number) => 
       finish(await check(options, surroundings));
     });
 
+  const line: CommandLine = { program, surroundings, finish };
+  addHealthCommand(line);
   addReloadCommand(program, surroundings, finish);
+  addTopicCommands(line);
+  addOffsetsCommand(line);
+  addGroupCommands(line);
+  addConsumeCommand(line);
+  addProduceCommand(line);
+  addMqttCommands(line);
   addLogCommands(program, surroundings, finish);
   addTransactionCommands(program, surroundings, finish);
+  addCompletionCommand(line);
   return program;
 }
 

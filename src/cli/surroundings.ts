@@ -8,6 +8,11 @@ export interface Surroundings {
   outMuch(text: string): Promise<boolean>;
   /** Everything else. */
   err(text: string): void;
+  /** Of the terminal; absent = the output is no terminal. */
+  readonly columns?: number;
+  readonly input?: AsyncIterable<Uint8Array>;
+  /** From the first look on, Ctrl-C ends what is under way instead of the process. */
+  readonly interrupted?: AbortSignal;
   readonly environment: Environment;
   readonly workingDirectory: string;
 }

@@ -52,8 +52,7 @@ async function commitOffsets(
   items: readonly (GroupPlace & { readonly offset: number })[],
 ): Promise<undefined | GroupError> {
   const entry = store.get(groupId);
-  if (entry === undefined) return groupError(ERROR_CODES.GROUP_ID_NOT_FOUND, groupId);
-  if (hasMembers(entry)) return groupError(ERROR_CODES.NON_EMPTY_GROUP, groupId);
+  if (entry !== undefined && hasMembers(entry)) return groupError(ERROR_CODES.NON_EMPTY_GROUP, groupId);
   const claim = { memberId: '', generation: -1, groupInstanceId: null, version: 0, clientHost: '' };
   const commits = items.map((item) => ({ ...item, leaderEpoch: -1, metadata: '' }));
   const codes = await offsets.commit(groupId, claim, commits);

@@ -89,7 +89,9 @@ export function groupOffsetRoutes(server: HttpServer, target: AdminTarget): void
       const { to, dryRun = false } = request.body;
       requireAccess(hub.access, request.principal, 'alter', 'group', groupId);
       const reset = readResetTarget(to, hub.clock.now());
-      if (knownGroup(target.groups, groupId).members.length > 0)
+      // As with Kafka's own tool a group may be given a place before anybody joins it.
+      const isNew = target.groups.get(groupId) === undefined && isChosen(request.body);
+      if (!isNew && knownGroup(target.groups, groupId).members.length > 0)
         throw groupError({ error: 'not-empty', message: `group ${groupId} has members` });
       const committed = committedBy(target.groups.offsets(groupId) ?? []);
       const partitions = chosenOf(request.body, committed, hub.topics);
@@ -131,6 +133,10 @@ export function groupOffsetRoutes(server: HttpServer, target: AdminTarget): void
       return null;
     },
   });
+}
+
+function isChosen({ topics, partitions }: z.output<typeof resetBody>): boolean {
+  return topics !== undefined || partitions !== undefined;
 }
 
 function readResetTarget(to: string, nowMs: number): ResetTarget {

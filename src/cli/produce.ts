@@ -1,0 +1,130 @@
+// `polylog produce`: lines of the standard input to records. What has come goes out together; each part is on disk before
+// the next is sent, so that an end in between leaves whole lines and their order.
+import { InvalidArgumentError } from 'commander';
+import { type AdminClient, AdminFailure, type AdminOptions } from './admin-client.ts';
+import { addVerb, asks, type CommandLine, part, print } from './noun.ts';
+import { EXIT, type Surroundings } from './surroundings.ts';
+import { wholeNumber } from './topics.ts';
+
+interface ProduceOptions extends AdminOptions {
+  readonly key?: string;
+  readonly header?: readonly Header[];
+  readonly partition?: number;
+  readonly json?: boolean;
+}
+
+interface Header {
+  readonly name: string;
+  readonly value: string;
+}
+
+interface Appended {
+  readonly records: readonly {
+    readonly partition: number;
+    readonly offset?: number;
+    readonly error?: { readonly message: string };
+  }[];
+}
+
+/** Lines of one request, and their characters: well below what the API takes in one body. */
+const LINES_MAX = 5_000;
+const CHARACTERS_MAX = 512 * 1024;
+
+const EXAMPLES = `
+Examples:
+  echo hello | polylog produce greetings
+  polylog produce orders --key 17 --header source=import < lines.txt
+  polylog consume orders --output json | polylog produce orders-copy --json
+
+Each line is a value. With --json each is a record as polylog consume prints it: key, value, headers, partition.
+`;
+
+export function addProduceCommand(line: CommandLine): void {
+  addVerb(line.program, 'produce', 'append lines of the standard input, a record each', EXAMPLES)
+    .argument('<topic>')
+    .option('--key <key>', 'of every record')
+    .option('--header <name=value>', 'of every record; may be repeated', addHeader)
+    .option('--partition <number>', 'default: that of the key', wholeNumber)
+    .option('--json', 'lines are records in JSON')
+    .action(
+      asks(line, async (admin, options: ProduceOptions, topic: string) => {
+        const producer = new Producer(admin, options, topic);
+        await producer.run(line.surroundings);
+        print(line.surroundings, options, producer.summary, ({ records }) => `${records} records\n`);
+      }),
+    );
+}
+
+class Producer {
+  readonly #admin: AdminClient;
+  readonly #options: ProduceOptions;
+  readonly #topic: string;
+  #records = 0;
+  readonly #last = new Map<number, number>();
+
+  constructor(admin: AdminClient, options: ProduceOptions, topic: string) {
+    this.#admin = admin;
+    this.#options = options;
+    this.#topic = topic;
+  }
+
+  get summary() {
+    const partitions = [...this.#last].map(([partition, lastOffset]) => ({ partition, lastOffset }));
+    return { topic: this.#topic, records: this.#records, partitions };
+  }
+
+  async run({ input }: Surroundings): Promise<void> {
+    let rest = '';
+    let lines: string[] = [];
+    const decoder = new TextDecoder('utf-8');
+    for await (const piece of input ?? []) {
+      const pieces = (rest + decoder.decode(piece, { stream: true })).split('\n');
+      rest = pieces.pop() ?? '';
+      for (const each of pieces) {
+        lines.push(each);
+        if (lines.length < LINES_MAX && charactersOf(lines) < CHARACTERS_MAX) continue;
+        await this.#send(lines);
+        lines = [];
+      }
+      await this.#send(lines);
+      lines = [];
+    }
+    rest += decoder.decode();
+    if (rest !== '') await this.#send([rest]);
+  }
+
+  async #send(lines: readonly string[]): Promise<void> {
+    const { json } = this.#options;
+    const records = json === true ? lines.filter((line) => line.trim() !== '') : lines.map(this.#recordOf);
+    if (records.length === 0) return;
+    const path = `/api/v1/topics/${part(this.#topic)}/records`;
+    const body = records.map((record) => `${record}\n`).join('');
+    const answer = await this.#admin.ask<Appended>('POST', path, {
+      body,
+      contentType: 'application/x-ndjson',
+    });
+    for (const { partition, offset, error } of answer.records) {
+      if (error !== undefined || offset === undefined) {
+        const told = error?.message ?? 'a record was not appended';
+        throw new AdminFailure(`after ${this.#records} records: ${told}`, EXIT.failed);
+      }
+      this.#records++;
+      this.#last.set(partition, offset);
+    }
+  }
+
+  readonly #recordOf = (value: string): string => {
+    const { key, header: headers, partition } = this.#options;
+    return JSON.stringify({ key, value, headers, partition });
+  };
+}
+
+function charactersOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + line.length, 0);
+}
+
+function addHeader(text: string, before: readonly Header[] = []): readonly Header[] {
+  const at = text.indexOf('=');
+  if (at < 1) throw new InvalidArgumentError('It must be name=value.');
+  return [...before, { name: text.slice(0, at), value: text.slice(at + 1) }];
+}

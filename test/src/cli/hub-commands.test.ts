@@ -1,0 +1,296 @@
+// The commands that talk to a running hub, before a real one: what they print for people and for programs, and how they end.
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../../src/cli/program.ts';
+import { temporaryDirectory } from '../../helpers/hub-process.ts';
+import { type AdminFixture, openAdmin } from '../admin/admin-fixture.ts';
+
+let admin: AdminFixture;
+beforeAll(async () => {
+  const mqtt = '[[listener]]\nname = "mqtt"\nprotocol = "mqtt"\nbind = "127.0.0.1:0"\n';
+  const rule = '[[mapping]]\nmatch = "plant/{site}/#"\ntopic = "plant-{site}"\n';
+  admin = await openAdmin({ toml: `${mqtt}${rule}` });
+});
+afterAll(() => admin.close());
+
+interface Said {
+  readonly exitCode: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function run(argv: readonly string[], input = '', readLines = Number.POSITIVE_INFINITY): Promise<Said> {
+  const said = { out: '', err: '' };
+  let lines = 0;
+  const exitCode = await runCommandLine(argv, {
+    out: (text) => {
+      said.out += text;
+    },
+    outMuch: async (text) => {
+      said.out += text;
+      return ++lines < readLines;
+    },
+    err: (text) => {
+      said.err += text;
+    },
+    input: (async function* () {
+      yield Buffer.from(input);
+    })(),
+    environment: { POLYLOG_ADMIN: admin.url },
+    workingDirectory: '/',
+  });
+  return { exitCode, ...said };
+}
+
+const done = async (argv: readonly string[], input = ''): Promise<string> => {
+  const { exitCode, out, err } = await run(argv, input);
+  expect([exitCode, err]).toEqual([0, '']);
+  return out;
+};
+
+const json = async (argv: readonly string[]): Promise<unknown[]> =>
+  (await done([...argv, '--output', 'json']))
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+
+describe('topics', () => {
+  it('are made, listed, described, changed, extended and deleted', async () => {
+    expect(
+      await done(['topics', 'create', 'fresh', '--partitions', '2', '--config', 'retention.ms=86400000']),
+    ).toMatch(/^TOPIC +PARTITIONS.*\nfresh +2 .*[\s\S]*retention\.ms +86400000 +topic/);
+    expect(await json(['topics', 'list', '--search', 'fresh'])).toMatchObject([
+      { topic: 'fresh', partitions: 2 },
+    ]);
+    await done(['topics', 'alter', 'fresh', '--unset', 'retention.ms', '--config', 'max.message.bytes=2000']);
+    const [described] = (await json(['topics', 'describe', 'fresh'])) as [
+      { config: { name: string; value: string }[] },
+    ];
+    const changed = described.config.filter(({ name }) =>
+      ['retention.ms', 'max.message.bytes'].includes(name),
+    );
+    expect(changed.map(({ value }) => value).sort()).toEqual(['2000', '604800000']);
+    expect(await json(['topics', 'add-partitions', 'fresh', '3'])).toMatchObject([{ partitions: 3 }]);
+    expect(await done(['topics', 'delete', 'fresh'])).toBe('fresh is deleted\n');
+    expect(await json(['topics', 'list', '--search', 'fresh'])).toEqual([]);
+  });
+
+  it.each([
+    [['topics', 'describe', 'nothing'], 1, /there is no topic nothing/],
+    [['topics', 'create', 'a/b'], 1, /a topic name consists of/],
+    [['topics', 'alter', 'nothing'], 2, /nothing to change/],
+    [['topics', 'create', 'b', '--partitions', 'two'], 2, /whole number/],
+    [['topics', 'create', 'b', '--config', 'retention'], 2, /name=value/],
+    [['topics', 'list', '--admin', 'http://127.0.0.1:1'], 3, /cannot be reached/],
+  ] as const)('%j: exit %i, said on stderr', async (argv, expected, message) => {
+    const { exitCode, out, err } = await run(argv);
+    expect([exitCode, out]).toEqual([expected, '']);
+    expect(err).toMatch(message);
+  });
+});
+
+describe('produce and consume', () => {
+  const lines = (text: string): { value: unknown; partition: number; offset: number }[] =>
+    text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line));
+
+  beforeAll(async () => {
+    await done(['topics', 'create', 'log', '--partitions', '2']);
+    await done(['produce', 'log', '--partition', '0'], 'one\ntwo\nthree\n');
+    await done(['produce', 'log', '--partition', '1', '--key', 'k', '--header', 'h=1'], 'four');
+  });
+
+  it('says how many, and where they went', async () => {
+    const [said] = await json(['produce', 'other', '--output', 'json']);
+    expect(said).toEqual({ topic: 'other', records: 0, partitions: [] });
+    expect(await done(['produce', 'other'], 'a\nb\n')).toBe('2 records\n');
+  });
+
+  it.each([
+    [['log'], ['one', 'two', 'three', 'four']],
+    [
+      ['log', 'start:end'],
+      ['one', 'two', 'three', 'four'],
+    ],
+    [['log', 'end'], []],
+    [
+      ['log', '-1'],
+      ['three', 'four'],
+    ],
+    [['log:0', '1:2'], ['two']],
+    [
+      ['log:0', '1'],
+      ['two', 'three'],
+    ],
+    [
+      ['log:0', 'start:+2'],
+      ['one', 'two'],
+    ],
+    [
+      ['log:0', '@2020-01-01T00:00:00Z:end'],
+      ['one', 'two', 'three'],
+    ],
+    [['log', '@2020-01-01:@2020-01-02'], []],
+    [['log', '--match', 'k'], ['four']],
+    [['log', '--contains', 'hre'], ['three']],
+    [['log:0', '--limit', '1'], ['one']],
+  ] as const)('consume %j', async (argv, expected) => {
+    const values = lines(await done(['consume', ...argv])).map(({ value }) => value);
+    expect(values.sort()).toEqual([...expected].sort());
+  });
+
+  it('shows bytes as they are asked for', async () => {
+    const [record] = lines(await done(['consume', 'log:1', '--key', 'hex', '--value', 'base64']));
+    expect(record).toMatchObject({
+      key: '6b',
+      keyEncoding: 'hex',
+      value: 'Zm91cg==',
+      valueEncoding: 'base64',
+    });
+    expect(await done(['consume', 'log:1', '--format', '%t:%p:%o %k=%v %h%%'])).toBe('log:1:0 k=four h=1%\n');
+  });
+
+  it('keeps integers of 64 bits, and what it prints can be sent again', async () => {
+    await done(['produce', 'numbers'], '{"n":9007199254740993}\n');
+    const printed = await done(['consume', 'numbers', '--value', 'json']);
+    expect(printed).toContain('"value":{"n":9007199254740993}');
+    expect(await done(['produce', 'copy', '--json'], printed)).toBe('1 records\n');
+    expect(await done(['consume', 'copy', '--format', '%v'])).toBe('{"n":9007199254740993}\n');
+  });
+
+  it('goes on where a group is, and commits what was printed', async () => {
+    expect(lines(await done(['consume', 'log', '--group', 'readers', '--limit', '2']))).toHaveLength(2);
+    expect(lines(await done(['consume', 'log', '--group', 'readers'])).map(({ value }) => value)).toEqual([
+      'three',
+      'four',
+    ]);
+    expect(await done(['consume', 'log', '--group', 'readers'])).toBe('');
+    const [group] = (await json(['groups', 'describe', 'readers'])) as [{ partitions: { lag: number }[] }];
+    expect(group.partitions.map(({ lag }) => lag)).toEqual([0, 0]);
+  });
+
+  it('follows what comes', async () => {
+    const following = run(['consume', 'log:0', '2', '--follow', '--limit', '2']);
+    await done(['produce', 'log', '--partition', '0'], 'later\n');
+    expect(lines((await following).out).map(({ value }) => value)).toEqual(['three', 'later']);
+  });
+
+  it('ends quietly when nobody reads on', async () => {
+    const { exitCode, out, err } = await run(['consume', 'log:0'], '', 1);
+    expect([exitCode, lines(out).length, err]).toEqual([0, 1, '']);
+  });
+
+  it.each([
+    [['consume', 'nothing'], 1, /there is no topic nothing/],
+    [['consume', 'log:9'], 1, /no partition 9/],
+    [['consume', 'log', 'a:b:c'], 2, /It must be from:to/],
+    [['consume', 'log', 'noon'], 1, /no place|time/],
+    [['consume', 'log', '--value', 'xml'], 2, /Allowed choices/],
+    [['consume', 'log', '--follow', '--group', 'g'], 2, /leave out --follow/],
+    [['produce', 'log', '--json'], 0, /^$/],
+    [['offsets', 'log', '--at', '1764000000'], 1, /seconds/],
+  ] as const)('%j: exit %i', async (argv, expected, message) => {
+    const { exitCode, err } = await run(argv);
+    expect(exitCode).toBe(expected);
+    expect(err).toMatch(message);
+  });
+
+  it('produce --json says which line is no record', async () => {
+    const { exitCode, err } = await run(['produce', 'log', '--json'], '{"value":"a"}\n{"valeu":"b"}\n');
+    expect(exitCode).toBe(1);
+    expect(err).toMatch(/records\.1.*valeu/);
+  });
+
+  it('offsets: ends and times of each partition', async () => {
+    expect(
+      await done(['offsets', 'log:'.slice(0, 3), '--at', 'earliest,max-timestamp', '--partition', '1']),
+    ).toMatch(/^PARTITION +START +END .*EARLIEST +MAX-TIMESTAMP\n1 +0 +1 /);
+  });
+});
+
+describe('groups', () => {
+  it('are listed, reset and deleted', async () => {
+    await done(['topics', 'create', 'read', '--partitions', '1']);
+    await done(['produce', 'read'], 'a\nb\nc\n');
+    await admin.commit('g', 'read', 0, 2);
+    expect(await done(['groups', 'list'])).toMatch(/^GROUP +STATE[\s\S]*\ng +empty +0/);
+    expect(await done(['groups', 'reset', 'g', '--to', 'shift:-1', '--dry-run'])).toMatch(
+      /WOULD BE\nread +0 +2 +1\n$/,
+    );
+    expect(await done(['groups', 'reset', 'g', '--to', 'earliest', '--topic', 'read'])).toMatch(
+      /AFTER\nread +0 +2 +0\n$/,
+    );
+    expect(await done(['groups', 'describe', 'g'])).toMatch(/\nread +0 +0 +3 +3 +/);
+    expect(await done(['groups', 'delete', 'g'])).toBe('g is deleted\n');
+    expect((await run(['groups', 'describe', 'g'])).err).toMatch(/there is no group g/);
+    expect((await run(['groups', 'reset', 'g', '--to', 'noon'])).exitCode).toBe(1);
+    expect((await run(['groups', 'reset', 'g'])).exitCode).toBe(2);
+  });
+});
+
+describe('MQTT', () => {
+  it('lists are empty without clients', async () => {
+    for (const noun of ['clients', 'sessions', 'retained']) {
+      expect(await json([noun, 'list'])).toEqual([]);
+      expect((await done([noun, 'list'])).split('\n')).toHaveLength(2);
+    }
+  });
+
+  it.each([
+    [['clients', 'show', 'nobody'], /nobody/],
+    [['clients', 'kick', 'nobody'], /nobody/],
+    [['sessions', 'show', 'nobody'], /nobody/],
+    [['sessions', 'delete', 'nobody'], /nobody/],
+    [['retained', 'clear', 'a/#/b'], /filter/],
+  ] as const)('%j: exit 1, said on stderr', async (argv, message) => {
+    const { exitCode, err } = await run(argv);
+    expect(exitCode).toBe(1);
+    expect(err).toMatch(message);
+  });
+
+  it('retained messages are listed and cleared', async () => {
+    const body = { topic: 'plant/7/temp', payload: '21', retain: true, qos: 1 };
+    await admin.call({ method: 'POST', path: '/api/v1/mqtt/publish', body });
+    expect(await json(['retained', 'list', 'plant/#'])).toMatchObject([
+      { topic: 'plant/7/temp', value: '21' },
+    ]);
+    expect(await done(['retained', 'clear', 'plant/#'])).toBe('1 cleared\n');
+  });
+
+  it('rules: which, and what they make of a name', async () => {
+    expect(await done(['mapping', 'list'])).toMatch(/plant\/\{site\}\/# +plant-\{site\}/);
+    expect(await json(['mapping', 'resolve', 'plant/7/temp'])).toMatchObject([
+      { topic: 'plant-7', key: 'plant/7/temp' },
+    ]);
+    expect(await json(['mapping', 'resolve', 'plant/+/#'])).toMatchObject([{ asked: 'filter' }]);
+    expect(await json(['mapping', 'resolve', 'x', '--record', '--key', 'x/y'])).toMatchObject([
+      { mqttTopic: 'x/y' },
+    ]);
+  });
+});
+
+it('health: exit code 0 when it serves', async () => {
+  expect(await done(['health'])).toBe('ready\n');
+  expect((await run(['health', '--admin', 'http://127.0.0.1:1'])).exitCode).toBe(3);
+});
+
+describe('completion', () => {
+  it.each(['bash', 'zsh', 'fish'])('%s: has the commands and their options', async (shell) => {
+    const script = await done(['completion', shell]);
+    for (const word of ['topics', 'add-partitions', 'consume', '--follow']) expect(script).toContain(word);
+  });
+
+  it('bash completes with it', async () => {
+    const directory = temporaryDirectory();
+    const file = path.join(directory.path, 'polylog.bash');
+    writeFileSync(file, await done(['completion', 'bash']));
+    const asked = `source ${file}; COMP_WORDS=(polylog topics a); COMP_CWORD=2; _polylog; echo "\${COMPREPLY[*]}"`;
+    const said = execFileSync('bash', ['-c', asked], { encoding: 'utf8' });
+    directory.remove();
+    expect(said.trim().split(' ').sort()).toEqual(['add-partitions', 'alter']);
+  });
+});
