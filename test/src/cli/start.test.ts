@@ -106,9 +106,11 @@ describe('a hub', () => {
     expect((await second.finished).code).toBe(0);
   });
 
-  it('logs JSON and nothing else on request, and keeps its data directory to itself', async () => {
+  it('logs JSON and nothing else on request, reads its file again on SIGHUP, and keeps its data directory to itself', async () => {
     const child = start('--set', 'log.format=json');
     await child.waitFor(/"event":"ready"/);
+    child.kill('SIGHUP');
+    await child.waitFor(/"applied":\[\],"needsRestart":\[\],"unchanged":\d+,"event":"config-reloaded"/);
     expect(await failure(start('--set', 'log.level=error'))).toMatch(
       /^polylog: cannot start: another process has the data directory open \(.*\)\n$/,
     );

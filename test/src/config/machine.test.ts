@@ -52,7 +52,7 @@ it('an address that this machine does not have', async () => {
 });
 
 it.skipIf(process.platform !== 'linux')(
-  'a hub that runs on the data directory, and that it has the ports (Linux tells)',
+  'a hub that runs on the data directory, and that it has the ports: needs /proc, so Linux',
   async () => {
     const directory = temporaryDirectory();
     const store = await openLogStore({
