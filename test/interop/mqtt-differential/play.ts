@@ -84,7 +84,7 @@ class Stage {
       const before = this.#eventCount();
       // First whoever did something: what it caused is with the others before they are asked.
       if (actor !== undefined) await this.#ping([actor]);
-      await this.#witness();
+      if (quiet === 0) await this.#witness();
       await this.#ping([...this.connections.values()]);
       quiet = this.#eventCount() === before ? quiet + 1 : 0;
     }
