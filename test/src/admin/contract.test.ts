@@ -54,6 +54,8 @@ afterAll(() => admin.close());
 const methodOf = (route: string): string => route.slice(0, route.indexOf(' '));
 const pathOf = (route: string): string => route.slice(route.indexOf(' ') + 1);
 
+const read = new Map<object, z.ZodType>();
+
 /** The schema that the document promises for an answer. */
 function promised(route: string, status: number, type = 'application/json'): z.ZodType {
   const { responses } = document.paths[pathOf(route)]![methodOf(route).toLowerCase()]!;
@@ -61,7 +63,9 @@ function promised(route: string, status: number, type = 'application/json'): z.Z
   const schema = response?.content?.[type]?.schema;
   if (!schema) throw new Error(`the document promises no ${type} for ${route} ${status}`);
   // The document's schemas are JSON Schema 2020-12, as OpenAPI 3.1 has it.
-  return z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+  const known = read.get(schema) ?? z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+  read.set(schema, known);
+  return known;
 }
 
 function holds(route: string, { status, body }: Answer): void {

@@ -1,8 +1,11 @@
 // Reads of records within bounds: of memory, of what is looked through, of what may be seen.
+import { once } from 'node:events';
 import { connect } from 'node:net';
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ATTRIBUTE, encodeAttributes } from '../../../protocols/mqtt/record-mapping.ts';
 import { RecordFilter } from '../../../src/admin/record-filter.ts';
+import { recordLines } from '../../../src/admin/record-lines.ts';
 import { RecordMerge } from '../../../src/admin/record-merge.ts';
 import { type ReadBudget, RecordSource } from '../../../src/admin/record-source.ts';
 import { type AdminFixture, openAdmin } from './admin-fixture.ts';
@@ -166,6 +169,35 @@ it('what was published by MQTT says so', async () => {
   expect(JSON.parse(text.split('\n')[0]!)).toMatchObject({
     mqtt: { topic: 'told/a b', clientId: 'c', qos: 2, retain: true },
   });
+});
+
+it('nothing is read ahead of a client that takes nothing', async () => {
+  await topic('slow');
+  const partition = admin.hub.topics.partition('slow', 0)!;
+  for (let index = 0; index < 8; index++)
+    await admin.append('slow', 0, [{ value: Buffer.alloc(300_000, 'x') }]);
+  const budget: ReadBudget = { bytesLeft: 1e9, heldBytes: 0, isGone: false };
+  const shared = { upTo: 'highWatermark', readBytes: 1, budget } as const;
+  const filter = new RecordFilter(undefined, undefined);
+  const source = new RecordSource(
+    partition,
+    { from: 0, to: 8 },
+    { ...shared, filter, cursor: admin.hub.cursor() },
+  );
+  const merge = new RecordMerge([source], budget, 1e6);
+  await merge.open();
+  const lines = recordLines({
+    ...{ topic: 'slow', topicId: 'id', merge, budget, bytesMax: 1e9, limit: Number.POSITIVE_INFINITY },
+    ...{ shownAs: {}, counted: { recordsDelivered: 0 }, onFault: () => undefined },
+  });
+  const stream = Readable.from(lines, { objectMode: false });
+  await once(stream, 'readable');
+  for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
+  expect(source.offset).toBeLessThan(4);
+  expect(stream.readableLength).toBeLessThan(1_000_000);
+  stream.destroy();
+  await once(stream, 'close');
+  await expect.poll(() => budget.heldBytes).toBe(0);
 });
 
 it('a client that goes ends what it asked for, also while nothing is found', async () => {
