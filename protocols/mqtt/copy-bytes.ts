@@ -1,7 +1,7 @@
 // Copies a slice of bytes from one buffer into another.
 
 /** Below this a loop is faster than the object that a slice for `set` costs: measured, about 150 ns. */
-const LOOP_BYTES_MAX = 48;
+export const LOOP_BYTES_MAX = 48;
 
 /** Payloads above this are not copied on their way out: they leave from where they are. */
 export const COPY_BYTES_MAX = 32 * 1024;

@@ -17,6 +17,9 @@ import { ATTRIBUTE, isReservedName } from './record-mapping.ts';
 const STRING_BYTES_MAX = 65_535;
 const EXPIRY_SECONDS_MAX = 0xffff_ffff;
 
+/** Of all views, so that no two ranges have one number. */
+let rangeCount = 0;
+
 export class MessageView implements PublishParts {
   topic: Buffer = EMPTY;
   qos: QoS = 0;
@@ -30,6 +33,9 @@ export class MessageView implements PublishParts {
   isShared = false;
   /** Its bytes, or those of a message before it, are on their way to a client from where they lie. */
   isReferenced = false;
+  rangeNumber = 0;
+  rangeBytes: Buffer = EMPTY;
+  rangeEnd = 0;
   /** Position of the expiry's four bytes in {@link properties}, once they are built; −1 = there is none. */
   expiryAt = -1;
   #sharedPacket3: Buffer | undefined;
@@ -77,6 +83,7 @@ export class MessageView implements PublishParts {
     this.payload = bytes;
     this.payloadStart = stored.payloadStart;
     this.payloadEnd = bytes.length;
+    this.beginRange(bytes, bytes.length);
     this.#forget();
     this.#hasProperties = false;
     this.#clientIdStart = stored.clientIdStart;
@@ -89,6 +96,14 @@ export class MessageView implements PublishParts {
     this.remainingMs = stored.timestampMs + expirySeconds * 1000 - nowMs;
     const remainingSeconds = Math.min(Math.max(Math.ceil(this.remainingMs / 1000), 0), expirySeconds);
     this.#block.bytes.writeUInt32BE(remainingSeconds, stored.expiryAt);
+  }
+
+  /** Messages that are read from now on lie in bytes that do not change below `rangeEnd` while they are. */
+  beginRange(rangeBytes: Buffer, rangeEnd: number): void {
+    this.rangeNumber = ++rangeCount;
+    this.rangeBytes = rangeBytes;
+    this.rangeEnd = rangeEnd;
+    this.isReferenced = false;
   }
 
   #forget(): void {

@@ -1,11 +1,20 @@
 // What waits to be written to one client's socket. Packets are written one behind another into a buffer, and all that
 // a turn of the event loop made goes out as one write. A message that many receive is referenced, not copied, as long as
 // it is alone.
-import { COPY_BYTES_MAX, copyBytes } from './copy-bytes.ts';
+import { COPY_BYTES_MAX, copyBytes, LOOP_BYTES_MAX } from './copy-bytes.ts';
 
 /** Smallest first: a client that gets a few packets takes no more; the large ones are kept for reuse. */
 const BUFFER_BYTES = [1024, 16 * 1024, 64 * 1024] as const;
 const LARGEST = BUFFER_BYTES[2];
+
+/**
+ * Behind what leaves, a large buffer has room for a part of the range that payloads come from: what follows there is then
+ * a move within one buffer, which takes no object.
+ */
+const WINDOW_BYTES = 16 * 1024;
+const LARGE_BUFFER_BYTES = LARGEST + WINDOW_BYTES;
+/** Of one payload: beyond it the copy itself is what costs. */
+const WINDOWED_BYTES_MAX = 1024;
 
 /** Buffers between two uses, shared by the connections of a front end. */
 export class OutputBuffers {
@@ -15,15 +24,26 @@ export class OutputBuffers {
   take(bytes: number): Buffer {
     if (bytes <= BUFFER_BYTES[0]) return Buffer.allocUnsafe(BUFFER_BYTES[0]);
     if (bytes <= BUFFER_BYTES[1]) return this.#medium.pop() ?? Buffer.allocUnsafeSlow(BUFFER_BYTES[1]);
-    if (bytes <= LARGEST) return this.#large.pop() ?? Buffer.allocUnsafeSlow(LARGEST);
+    if (bytes <= LARGEST) return this.#large.pop() ?? Buffer.allocUnsafeSlow(LARGE_BUFFER_BYTES);
     return Buffer.allocUnsafeSlow(bytes);
   }
 
   /** Only once the socket is done with it. */
   giveBack(buffer: Buffer): void {
     if (buffer.length === BUFFER_BYTES[1] && this.#medium.length < 256) this.#medium.push(buffer);
-    else if (buffer.length === LARGEST && this.#large.length < 64) this.#large.push(buffer);
+    else if (buffer.length === LARGE_BUFFER_BYTES && this.#large.length < 64) this.#large.push(buffer);
   }
+}
+
+/** A payload, and where it lies among others. */
+export interface PayloadPlace {
+  readonly payload: Buffer;
+  readonly payloadStart: number;
+  readonly payloadEnd: number;
+  /** Of the range that it is a part of: below `rangeEnd`, bytes under the same number are the same. Above 0. */
+  readonly rangeNumber: number;
+  readonly rangeBytes: Buffer;
+  readonly rangeEnd: number;
 }
 
 /** The part of a socket that an output needs. */
@@ -69,6 +89,12 @@ export class Output {
   /** Where the next packet goes; valid after `reserve` until `commit`. */
   bytes: Buffer = EMPTY;
   #at = 0;
+  /** What `bytes` may hold. */
+  #capacity = 0;
+  /** Which range the window is of, and which part of it; 0 = of none. */
+  #windowRange = 0;
+  #windowStart = 0;
+  #windowEnd = 0;
   /** Full pieces in front of `bytes`, and those of them that go back to the pool. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
@@ -91,7 +117,7 @@ export class Output {
   /** Makes room for a packet of so many bytes; returns where in `bytes` it begins. */
   reserve(length: number): number {
     if (this.#shared !== undefined) this.#copyShared(length);
-    if (this.#at + length > this.bytes.length) this.#makeRoom(length);
+    if (this.#at + length > this.#capacity) this.#makeRoom(length);
     return this.#at;
   }
 
@@ -100,6 +126,32 @@ export class Output {
     this.#at += length;
     if (this.#at + this.#pieceBytes >= LARGEST) this.flush();
     else this.#enqueue();
+  }
+
+  /** Copies a payload to `at` in `bytes`, where the room that was reserved for it begins. */
+  copy(place: PayloadPlace, at: number): void {
+    const { payload, payloadStart, payloadEnd } = place;
+    const length = payloadEnd - payloadStart;
+    const isSmall = length >= LOOP_BYTES_MAX && length <= WINDOWED_BYTES_MAX;
+    const isInRange = payload === place.rangeBytes && payloadEnd <= place.rangeEnd;
+    if (!isSmall || !isInRange || this.bytes.length !== LARGE_BUFFER_BYTES) {
+      copyBytes(payload, payloadStart, payloadEnd, this.bytes, at);
+      return;
+    }
+    const isThere =
+      place.rangeNumber === this.#windowRange &&
+      payloadStart >= this.#windowStart &&
+      payloadEnd <= this.#windowEnd;
+    if (!isThere) this.#moveWindow(place);
+    const from = LARGEST + payloadStart - this.#windowStart;
+    copyWithin.call(this.bytes, at, from, from + length);
+  }
+
+  #moveWindow({ payload, payloadStart, rangeNumber, rangeEnd }: PayloadPlace): void {
+    this.#windowRange = rangeNumber;
+    this.#windowStart = payloadStart;
+    this.#windowEnd = Math.min(payloadStart + WINDOW_BYTES, rangeEnd);
+    this.bytes.set(payload.subarray(payloadStart, this.#windowEnd), LARGEST);
   }
 
   /** A whole packet, copied. */
@@ -161,7 +213,7 @@ export class Output {
   /** Nothing is written any more; what waits is dropped. */
   close(): void {
     this.#closed = true;
-    this.bytes = EMPTY;
+    this.#use(EMPTY);
     this.#at = 0;
     this.#pieces = [];
     this.#pieceBytes = 0;
@@ -179,13 +231,19 @@ export class Output {
     const wanted = isLargest ? length : Math.max(length, this.#at + length);
     if (isLargest || wanted > LARGEST) {
       this.#endPiece();
-      this.bytes = this.#buffers.take(Math.max(length, this.#pieces.length > 0 ? LARGEST : 0));
+      this.#use(this.#buffers.take(Math.max(length, this.#pieces.length > 0 ? LARGEST : 0)));
       return;
     }
     const grown = this.#buffers.take(wanted);
     this.bytes.copy(grown, 0, 0, this.#at);
     this.#buffers.giveBack(this.bytes);
-    this.bytes = grown;
+    this.#use(grown);
+  }
+
+  #use(bytes: Buffer): void {
+    this.bytes = bytes;
+    this.#capacity = bytes.length === LARGE_BUFFER_BYTES ? LARGEST : bytes.length;
+    this.#windowRange = 0;
   }
 
   /** What was written so far becomes a piece of its own. */
@@ -195,7 +253,7 @@ export class Output {
       this.#pieceBytes += this.#at;
       this.#inSocket.push(this.bytes);
     }
-    this.bytes = EMPTY;
+    this.#use(EMPTY);
     this.#at = 0;
   }
 
@@ -206,7 +264,7 @@ export class Output {
       this.writeReference(shared);
       return;
     }
-    this.bytes = this.#buffers.take(shared.length + following);
+    this.#use(this.#buffers.take(shared.length + following));
     copyBytes(shared, 0, shared.length, this.bytes, 0);
     this.#at = shared.length;
   }
@@ -219,3 +277,6 @@ export class Output {
 }
 
 const EMPTY = Buffer.alloc(0);
+
+/** Looked up once. */
+const { copyWithin } = Uint8Array.prototype;

@@ -55,7 +55,7 @@ export class RecordReader implements Origin {
   open(range: RecordRange): void {
     this.#nowMs = this.#clock.now();
     this.#cursor.reset(range);
-    this.message.isReferenced = false;
+    this.message.beginRange(range.bytes, range.end);
   }
 
   /** The range is done with. What nothing of it leaves from is used again: fresh memory costs more than the copies. */

@@ -2,7 +2,7 @@
 // QoS 2 exchanges it has begun. Of a session that outlives its connection, `durable` says what has to be on disk and when;
 // another connection of its client begins with another object, made of what is there. See sessions/README.md.
 import type { Access, Log, Principal } from '../port.ts';
-import { COPY_BYTES_MAX, copyBytes } from './copy-bytes.ts';
+import { COPY_BYTES_MAX } from './copy-bytes.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Delivery } from './deliveries.ts';
 import { protocolError } from './errors.ts';
@@ -265,7 +265,7 @@ export class Session {
       output.writeReference(payload.subarray(payloadStart, payloadEnd));
       return;
     }
-    copyBytes(payload, payloadStart, payloadEnd, bytes, at);
+    output.copy(message, at);
     output.commit(at + payloadLength - start);
   }
 

@@ -95,6 +95,7 @@ describe('the output of a connection', () => {
       fc.record({ kind: fc.constant('write' as const), length: fc.nat(3000) }),
       fc.record({ kind: fc.constant('shared' as const), length: fc.integer({ min: 1, max: 50_000 }) }),
       fc.record({ kind: fc.constant('reference' as const), length: fc.integer({ min: 1, max: 80_000 }) }),
+      fc.record({ kind: fc.constant('range' as const), length: fc.integer({ min: 1, max: 1500 }) }),
       fc.constant({ kind: 'turn' as const, length: 0 }),
       fc.constant({ kind: 'written' as const, length: 0 }),
     ),
@@ -107,6 +108,21 @@ describe('the output of a connection', () => {
         const { sink, output, endTurn } = outputOf();
         let expected = '';
         let seen = '';
+        // The memory of a range is used again for the next one.
+        const range = Buffer.alloc(64 * 1024);
+        let rangeNumber = 0;
+        const writeRange = (length: number) => {
+          for (let at = 0; at < range.length; at += 4) range.writeUInt32BE(at * 16 + rangeNumber, at);
+          rangeNumber++;
+          const place = { payload: range, rangeBytes: range, rangeEnd: 60_000, rangeNumber };
+          // The last ones lie behind the range.
+          for (let start = 0; start + length <= range.length; start += length + 500) {
+            const at = output.reserve(length);
+            output.copy({ ...place, payloadStart: start, payloadEnd: start + length }, at);
+            output.commit(length);
+            expected += range.toString('latin1', start, start + length);
+          }
+        };
         // What the socket was given is looked at only when it says that it has been written.
         const look = () => {
           seen += sink.text;
@@ -116,7 +132,8 @@ describe('the output of a connection', () => {
         for (const [index, { kind, length }] of sequence.entries()) {
           if (kind === 'turn') endTurn();
           if (kind === 'written') look();
-          if (kind === 'turn' || kind === 'written') continue;
+          if (kind === 'range') writeRange(length);
+          if (kind === 'turn' || kind === 'written' || kind === 'range') continue;
           const bytes = Buffer.alloc(length, 97 + (index % 26));
           expected += bytes.toString('latin1');
           if (kind === 'write') output.write(bytes);
