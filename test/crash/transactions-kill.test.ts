@@ -1,5 +1,7 @@
 // A hub that is killed in the middle of transactions, at their ends above all: after each restart every transaction is there
-// whole or not at all, in every partition and in the offsets that it commits, and one whose end was answered is as it said.
+// whole or not at all, in every partition and in the offsets that it commits, and one whose end was answered is as it said. A
+// stored MQTT session that comes back after each kill has got, in the end, all of what is committed and nothing else.
+import { connect, type MqttClient } from 'mqtt';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { errorName } from '../../protocols/kafka/error-codes.ts';
 import { startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
@@ -9,7 +11,7 @@ import { rawBatch, simpleRecord } from '../protocols/kafka/records/raw-batch.ts'
 import { TransactionalClient } from '../protocols/kafka/transactions/transaction-client.ts';
 import { committedRecords, decodeBatches } from './record-batches.ts';
 
-const ROUNDS = 10;
+const ROUNDS = 7;
 const WORKERS = 4;
 const TOPIC = 'killed';
 const PARTITIONS = [0, 1, 2, 3];
@@ -57,17 +59,62 @@ class Worker {
   }
 }
 
+/** What came to a session that outlives its connections: each transaction once for each partition, or again after a kill. */
+class StoredSession {
+  readonly received = new Map<string, number>();
+  #client: MqttClient | undefined;
+  #onMessage: () => void = () => undefined;
+
+  async connect(port: number): Promise<void> {
+    const client = connect(`mqtt://127.0.0.1:${port}`, {
+      ...{ clientId: 'stays', clean: false, protocolVersion: 5, reconnectPeriod: 0 },
+      properties: { sessionExpiryInterval: 3600 },
+    });
+    this.#client = client;
+    client.on('error', () => undefined); // a hub that is killed
+    client.on('message', (_topic, payload) => {
+      const text = `${payload}`;
+      this.received.set(text, (this.received.get(text) ?? 0) + 1);
+      this.#onMessage();
+    });
+    await new Promise<void>((resolve) => client.once('connect', () => resolve()));
+    await client.subscribeAsync(TOPIC, { qos: 1 });
+  }
+
+  async close(): Promise<void> {
+    await this.#client?.endAsync(true);
+  }
+
+  /** Resolves when each of the texts has come as often as it is there. */
+  async has(texts: readonly string[]): Promise<void> {
+    const isThere = (text: string): boolean => (this.received.get(text) ?? 0) >= PARTITIONS.length;
+    while (!texts.every(isThere))
+      await new Promise<void>((resolve) => {
+        this.#onMessage = resolve;
+      });
+  }
+}
+
 it(`${ROUNDS} kills: transactions are there whole, or not at all`, { timeout: 180_000 }, async () => {
   const workers = Array.from({ length: WORKERS }, (_, index) => new Worker(index));
+  const session = new StoredSession();
+  const committed: string[] = [];
   for (let round = 0; round <= ROUNDS; round++) {
-    const hub = await startHubProcess(directory.path, options, ['kafka']);
+    const hub = await startHubProcess(directory.path, options, ['kafka', 'mqtt']);
+    await session.connect(hub.mqttPort);
     const clients = await Promise.all(
       workers.map(async ({ id }) => new TransactionalClient(await KafkaSocket.connect(hub.kafkaPort), id)),
     );
     // Whoever begins has what was decided completed, and aborts what was not.
     for (const client of clients) expect(await client.begin()).toMatch(/^epoch /);
-    for (const worker of workers) await compare(clients[0]!.socket, worker);
+    for (const worker of workers) {
+      const numbers = await compare(clients[0]!.socket, worker);
+      if (round === ROUNDS) committed.push(...numbers.map((number) => `${worker.id}/${number}`));
+    }
     if (round === ROUNDS) {
+      await session.has(committed);
+      expect([...session.received.keys()].sort()).toEqual(committed.sort());
+      await session.close();
       await hub.stop();
       break;
     }
@@ -82,6 +129,7 @@ it(`${ROUNDS} kills: transactions are there whole, or not at all`, { timeout: 18
     });
     await hub.kill();
     await Promise.all(clients.map(({ socket }) => socket.closed));
+    await session.close();
   }
   expect(workers.every(({ answered }) => answered.size > 0)).toBe(true);
 });
@@ -90,7 +138,11 @@ function isCommitted(number: number): boolean {
   return number % 4 !== 0;
 }
 
-async function compare(socket: KafkaSocket, { id, index, number, answered }: Worker): Promise<void> {
+/** @returns numbers of its transactions that are committed. */
+async function compare(
+  socket: KafkaSocket,
+  { id, index, number, answered }: Worker,
+): Promise<readonly number[]> {
   const found = await Promise.all(PARTITIONS.map((partition) => committedOf(socket, partition, id)));
   const [first = []] = found;
   for (const numbers of found) expect(numbers).toEqual(first);
@@ -105,6 +157,7 @@ async function compare(socket: KafkaSocket, { id, index, number, answered }: Wor
   expect(answer.groups[0]?.topics[0]?.partitions[0]).toMatchObject({
     ...{ errorCode: 0, committedOffset: first.at(-1) ?? -1 },
   });
+  return first;
 }
 
 /** Numbers of the worker's transactions that a reader of committed records sees; nothing is unstable. */
