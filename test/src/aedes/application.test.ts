@@ -14,6 +14,7 @@ import { openAedesFixture } from './aedes-fixture.ts';
 type Connected = MqttClient & { readonly messages: Queue<string> };
 
 interface Application {
+  readonly aedes: Aedes;
   client(clientId: string, options?: IClientOptions): Promise<Connected>;
   stop(): Promise<void>;
 }
@@ -26,6 +27,7 @@ async function application(polylog: Polylog): Promise<Application> {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo; // TCP
   return {
+    aedes,
     client: async (clientId, options = {}) => {
       const client = connect(`mqtt://127.0.0.1:${port}`, {
         ...{ clientId, clean: false, reconnectPeriod: 0, ...options },
@@ -123,14 +125,20 @@ it('nothing is lost or repeated when messages of all kinds overtake each other o
   const live = await running.client('live');
   // Two that match: one message each all the same.
   await live.subscribeAsync(['many/#', 'many/+/a'], { qos: 2 });
-  const publisher = await running.client('publisher', { clean: true });
   const sent = Array.from({ length: 60 }, (_, index) => `many/${index % 7}/a ${index}`);
-  await Promise.all(
-    sent.map((message, index) => {
-      const [topic, payload] = message.split(' ') as [string, string];
-      return publisher.publishAsync(topic, payload, { qos: (index % 3) as 0 | 1 | 2 });
-    }),
-  );
+  // At QoS 1 a message is queued for the client before it goes to the log: those at QoS 0 behind it are there first.
+  for (const [index, message] of sent.entries()) {
+    const [topic, payload] = message.split(' ') as [string, string];
+    const packet = {
+      cmd: 'publish',
+      topic,
+      payload,
+      qos: index % 2 === 0 ? 1 : 0,
+      dup: false,
+      retain: false,
+    } as const;
+    running.aedes.publish(packet, (error) => expect(error ?? undefined).toBeUndefined());
+  }
   const got: string[] = [];
   for (const _ of sent) got.push(await live.messages.next());
   expect(got.sort()).toEqual([...sent].sort());
