@@ -7,6 +7,7 @@ import { addConsumeCommand } from './consume.ts';
 import { addGroupCommands } from './groups.ts';
 import { addHealthCommand } from './health.ts';
 import { addLogCommands } from './log-commands.ts';
+import { addMqttClientCommands } from './mqtt-client.ts';
 import { addMqttCommands } from './mqtt-commands.ts';
 import type { CommandLine } from './noun.ts';
 import { packageVersion } from './package-files.ts';
@@ -101,6 +102,7 @@ function buildProgram(surroundings: Surroundings, finish: (exitCode: number) => 
   addConsumeCommand(line);
   addProduceCommand(line);
   addMqttCommands(line);
+  addMqttClientCommands(line);
   addLogCommands(program, surroundings, finish);
   addTransactionCommands(program, surroundings, finish);
   addCompletionCommand(line);

@@ -273,6 +273,59 @@ describe('MQTT', () => {
   });
 });
 
+describe('sub and pub', () => {
+  const url = (): string => {
+    const listener = admin.broker.listeners().find(({ protocol }) => protocol === 'mqtt');
+    return `mqtt://127.0.0.1:${listener?.port}`;
+  };
+
+  it('what one publishes the other prints, history first', async () => {
+    const pub = (...argv: string[]) => done(['pub', '--url', url(), '--qos', '1', ...argv]);
+    await pub('rooms/1', '-m', 'cold');
+    await pub('rooms/1', '-m', 'warm', '--retain', '--property', 'unit=none');
+    const subscribed = ['sub', '--url', url(), 'rooms/#', '--from', 'earliest', '--count', '2', '--new-only'];
+    expect(await done(subscribed)).toBe('rooms/1 cold\nrooms/1 warm\n');
+    const retained = await done(['sub', '--url', url(), 'rooms/#', '--count', '1', '--output', 'json']);
+    expect(JSON.parse(retained)).toEqual({
+      ...{ topic: 'rooms/1', payload: 'warm', payloadEncoding: 'utf8', qos: 0, retain: true },
+      userProperties: { unit: 'none' },
+    });
+  });
+
+  it('takes a message a line, or all of the input', async () => {
+    const pub = ['pub', '--url', url(), '--qos', '2', 'lines/in'];
+    await done([...pub, '--lines'], 'a\nb');
+    await done(pub, 'c\nd');
+    const printed = await done([
+      'sub',
+      '--url',
+      url(),
+      'lines/#',
+      '--qos',
+      '2',
+      '--from',
+      'earliest',
+      '--count',
+      '3',
+    ]);
+    expect(printed).toBe('lines/in a\nlines/in b\nlines/in c\nd\n');
+  });
+
+  it.each([
+    [['sub', 'a/#/b'], 1, /./],
+    [['sub', '#', '--qos', '3'], 2, /0, 1 or 2/],
+    [['pub', 'a', '-m', 'x', '--url', 'ftp://x'], 2, /no URL/],
+    [['pub', 'a', '-m', 'x', '--url', 'mqtt://127.0.0.1:1'], 3, /cannot be reached/],
+    [['pub', 'a', '-m', 'x', '--property', 'nothing'], 2, /name=value/],
+  ] as const)('%j: exit %i, said on stderr', async (argv, expected, message) => {
+    const { exitCode, out, err } = await run(
+      argv.includes('--url' as never) ? argv : [...argv, '--url', url()],
+    );
+    expect([exitCode, out]).toEqual([expected, '']);
+    expect(err).toMatch(message);
+  });
+});
+
 it('health: exit code 0 when it serves', async () => {
   expect(await done(['health'])).toBe('ready\n');
   expect((await run(['health', '--admin', 'http://127.0.0.1:1'])).exitCode).toBe(3);
