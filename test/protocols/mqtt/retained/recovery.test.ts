@@ -83,6 +83,29 @@ describe('after a crash', () => {
     expect(table.partitions.flat()).toHaveLength(written);
   });
 
+  it('what an operator has forgotten stays so, as soon as he is told', async () => {
+    const { hub, partition, table } = make();
+    const first = await start(hub);
+    await publish(hub, partition, 'plant/1', 'x');
+    await publish(hub, partition, 'other/1', 'y');
+    await eventually(() => first.retained.count === 2);
+    expect(await first.messaging?.retained.clear('plant/#')).toBe(1);
+    const second = await start(hub);
+    expect(second.retained.count).toBe(1);
+    expect([...table.live.keys()].filter((key) => key.endsWith('/1'))).toEqual(['other/1']);
+  });
+
+  it('what an operator could not forget is there, and he is told', async () => {
+    const { hub, partition, table } = make();
+    const first = await start(hub);
+    await publish(hub, partition, 'plant/1', 'x');
+    await eventually(() => first.retained.count === 1);
+    table.refusal = FULL;
+    expect(await first.messaging?.retained.clear('#')).toEqual(FULL);
+    table.refusal = undefined;
+    expect((await start(hub)).retained.count).toBe(1);
+  });
+
   it('what was cleared stays so', async () => {
     const { hub, partition, table } = make();
     const first = await start(hub);
