@@ -105,6 +105,7 @@ export const EVENTS: Readonly<Record<LoggerName, Readonly<Record<string, string>
     'partition-not-opened': 'A partition could not be opened; it answers with why, and the others serve.',
     'partition-reopened': 'A partition whose log had failed takes appends again.',
     'partitions-not-reopened': 'Partitions could not be opened again; it is tried again.',
+    'notify-failed': 'systemd could not be told how the hub is.',
     ready: 'The hub serves, with its listeners. In JSON alone: otherwise the banner says so.',
     'repeats-left-out': 'An event came more often than it is written: how often, and the last one.',
     'start-failed': 'The hub could not start: a fault of ours.',
