@@ -34,7 +34,11 @@ export class Dispatcher implements LogSource {
   readonly #reader: RecordReader;
   readonly #counters: MqttCounters;
   readonly #onSettled: () => void;
-  readonly #followed: Followed;
+  readonly #options: DispatcherOptions;
+  #visibility: 'lastStable' | 'highWatermark';
+  #followed: Followed;
+  /** Who follows now; a range of an earlier one is left where it is. */
+  #follower = {};
   #position: number;
   /** Below this offset the tree does not tell who gets a record: a subscription began later, or has ended since. */
   #unsettledEnd = 0;
@@ -55,11 +59,28 @@ export class Dispatcher implements LogSource {
     this.#counters = options.counters;
     this.#onSettled = options.onSettled;
     this.#position = fromOffset;
-    this.#followed = options.hub.follow(partition, {
-      fromOffset,
-      maxBytes: options.followBytesMax,
-      visibility: options.mappings.visibilityOf(partition.topic),
-      onRange: (range) => this.#dispatch(range),
+    this.#options = options;
+    this.#visibility = options.mappings.visibilityOf(partition.topic);
+    this.#followed = this.#follow();
+  }
+
+  /** There are other mapping rules: how far is read may be another. It goes on where it is. */
+  rulesReplaced(): void {
+    const visibility = this.#options.mappings.visibilityOf(this.partition.topic);
+    if (this.#closed || visibility === this.#visibility) return;
+    this.#visibility = visibility;
+    this.#followed.close();
+    this.#followed = this.#follow();
+  }
+
+  #follow(): Followed {
+    const follower = {};
+    this.#follower = follower;
+    return this.#hub.follow(this.partition, {
+      fromOffset: this.#position,
+      maxBytes: this.#options.followBytesMax,
+      visibility: this.#visibility,
+      onRange: (range) => this.#dispatch(range, follower),
       onSkip: (from, to) => this.#skip(from, to),
       onError: (refusal, message) => this.#report(refusal, message),
     });
@@ -127,8 +148,8 @@ export class Dispatcher implements LogSource {
   }
 
   /** A promise when it took long enough for others to have a turn: the rest of the range comes after that. */
-  #dispatch(range: RecordRange): undefined | Promise<void> {
-    if (this.#closed) return undefined;
+  #dispatch(range: RecordRange, follower: object): undefined | Promise<void> {
+    if (this.#closed || follower !== this.#follower) return undefined;
     const reader = this.#reader;
     reader.open(range);
     const tree = this.#tree;
@@ -140,7 +161,7 @@ export class Dispatcher implements LogSource {
         this.#position = reader.offset + 1;
         if (sent + tree.steps - matched < STEPS_PER_TURN) continue;
         this.#isReferenced ||= reader.message.isReferenced;
-        return nextTurn().then(() => this.#dispatch(range));
+        return nextTurn().then(() => this.#dispatch(range, follower));
       }
     } catch (error) {
       // What cannot be read now could not be read again either.

@@ -26,6 +26,9 @@ export class Dispatchers {
   constructor(options: Omit<DispatcherOptions, 'onSettled'>) {
     this.#options = { ...options, onSettled: () => this.#stopIfIdle() };
     this.#snapshots = new PositionSnapshots(() => options.hub.random.uuid());
+    options.mappings.onReplaced(() => {
+      for (const dispatcher of this.#dispatchers.values()) dispatcher.rulesReplaced();
+    });
     this.#stopListening = options.hub.topics.onChange(({ kind, topic }) => {
       if (kind === 'deleted') this.#stopTopic(topic);
       else if (this.#running) this.#startNewPartitions(topic);

@@ -51,8 +51,8 @@ export class Mappings {
   }
 
   /**
-   * Other rules from now on. What is published, delivered and found on the way back follows them at once; a partition that is
-   * being read keeps the isolation that it is read by.
+   * Other rules from now on. What is published, delivered and found on the way back follows them at once, and so does how
+   * far partitions are read.
    * @param rules checked: those with problems throw, and nothing changes.
    */
   replace(rules: readonly MappingRule[]): void {

@@ -1,7 +1,7 @@
 // Every limit of `[mqtt]`, the mapping rules and the listeners change while the front end runs: each is in effect for
 // clients that come, and those that are there stay.
 import type { ISubackPacket } from 'mqtt-packet';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { MqttOptions } from '../../../protocols/mqtt/options.ts';
 import { sound } from '../../src/config/fixtures.ts';
 import { type Connected, eventually, type Serving, serve } from './front-end-fixture.ts';
@@ -225,6 +225,33 @@ it('mapping rules, for topics that were used already', async () => {
   ).toEqual(['plant', 'of-a']);
   serving.frontEnd.reconfigure({ mappings: [{ ...rule, ...open, direction: 'out' }] });
   expect(await published(serving, 'plant/a')).toBe(0x90);
+});
+
+it('how far partitions are read for subscribers: each record comes once', async () => {
+  const serving = await serve();
+  const client = await serving.client(5);
+  client.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: 't', qos: 0 }] });
+  await client.expect('suback');
+  const expectNext = async (value: string) => {
+    await serving.hub.produce('t', { value });
+    expect((await client.expect('publish')).payload.toString()).toBe(value);
+  };
+  await expectNext('0');
+  const follow = vi.spyOn(serving.hub, 'follow');
+  const rule = { match: 't', key: '{mqttTopic}', qos: 1, retain: 'store', direction: 'both' } as const;
+  serving.frontEnd.reconfigure({
+    mappings: [{ ...rule, isolation: 'read_uncommitted', replay: true }],
+  });
+  await expectNext('1');
+  serving.frontEnd.reconfigure({ mappings: [] });
+  await expectNext('2');
+  const followed = follow.mock.calls.map(([{ topic }, { fromOffset, visibility }]) => [
+    topic,
+    fromOffset,
+    visibility,
+  ]);
+  expect(followed).toContainEqual(['t', 1, 'highWatermark']);
+  expect(followed).toContainEqual(['t', 2, 'lastStable']);
 });
 
 it('a listener: how many connections, how often, and from which proxies and pages', async () => {
