@@ -749,7 +749,7 @@ export interface GroupDirectory {
   delete(groupId: string): Promise<undefined | GroupError>;
   /** Offsets are gone when it resolves: those of what no member is subscribed to. */
   deleteOffsets(groupId: string, places: readonly GroupPlace[]): Promise<undefined | GroupError>;
-  /** Offsets of a group without members are committed when it resolves. */
+  /** Offsets of a group without members are committed when it resolves; a group that is not there is made. */
   commitOffsets(
     groupId: string,
     offsets: readonly (GroupPlace & { readonly offset: number })[],

@@ -74,6 +74,8 @@ function groupError(code: ErrorCode, groupId: string): GroupError | undefined {
       return { error: 'subscribed', message: `a member of group ${groupId} is subscribed to the topic` };
     case ERROR_CODES.INVALID_COMMIT_OFFSET_SIZE:
       return { error: 'limit', message: 'there is no room for more offsets' };
+    case ERROR_CODES.POLICY_VIOLATION:
+      return { error: 'limit', message: 'there are as many groups as there may be' };
     case ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION:
       return { error: 'unavailable', message: 'a topic was deleted meanwhile' };
     case ERROR_CODES.NOT_COORDINATOR:

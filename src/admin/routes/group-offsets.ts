@@ -16,6 +16,8 @@ import { knownPartition, knownTopic } from '../topic-errors.ts';
 
 const PARTITIONS_MAX = 10_000;
 const LOOKUPS_AT_ONCE = 32;
+/** Kafka's limit of a string. */
+const GROUP_ID_BYTES_MAX = 32_767;
 
 const groupParams = z.strictObject({ group: z.string() });
 
@@ -89,6 +91,8 @@ export function groupOffsetRoutes(server: HttpServer, target: AdminTarget): void
       const { to, dryRun = false } = request.body;
       requireAccess(hub.access, request.principal, 'alter', 'group', groupId);
       const reset = readResetTarget(to, hub.clock.now());
+      if (Buffer.byteLength(groupId) > GROUP_ID_BYTES_MAX)
+        throw new AdminError('invalid_request', 'the group id is too long', { field: 'group' });
       // As with Kafka's own tool a group may be given a place before anybody joins it.
       const isNew = target.groups.get(groupId) === undefined && isChosen(request.body);
       if (!isNew && knownGroup(target.groups, groupId).members.length > 0)

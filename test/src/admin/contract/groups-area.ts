@@ -32,6 +32,7 @@ export const groupsArea: Area = {
       right: [
         reset('g', { to: 'earliest', dryRun: true }),
         reset('g', { to: 'latest' }),
+        reset('made-by-reset', { to: 'latest', topics: ['read'] }),
         reset('g', { to: 'shift:-1', topics: ['read'] }),
         reset('g', { to: 'time:-1h', partitions: [{ topic: 'read', partition: 1 }] }),
         reset('g%2Fh%20%C3%BC', { to: 'offset:9007199254740991' }),
@@ -39,6 +40,10 @@ export const groupsArea: Area = {
       wrong: [
         { ...reset('none', { to: 'earliest' }), refused: [404, 'not_found', 'group'] },
         { ...reset('hidden', { to: 'earliest' }), refused: [403, 'forbidden'] },
+        {
+          ...reset('x'.repeat(32_768), { to: 'latest', topics: ['read'] }),
+          refused: [400, 'invalid_request', 'group'],
+        },
         { ...reset('busy', { to: 'earliest' }), refused: [409, 'group_not_empty', 'group'] },
         { ...reset('g', { to: 'yesterday' }), refused: [400, 'invalid_request', 'to'] },
         { ...reset('g', { to: 'time:1764000000' }), refused: [400, 'invalid_request', 'to'] },
