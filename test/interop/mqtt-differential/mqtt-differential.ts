@@ -16,7 +16,7 @@ import { scenarios } from './scenarios.ts';
 
 /** Scenarios do not meet, so several are played at a time. */
 const AT_A_TIME = 12;
-/** It takes a quarter of a minute, and ten times that on a machine with much other work. */
+/** On a machine with much other work it takes minutes. */
 const RUN_MS = 600_000;
 
 export const mqttDifferential: readonly InteropCase[] = [
