@@ -10,6 +10,9 @@ import { RecordMerge } from '../../../src/admin/record-merge.ts';
 import { type ReadBudget, RecordSource } from '../../../src/admin/record-source.ts';
 import { type AdminFixture, openAdmin } from './admin-fixture.ts';
 
+/** A busy machine takes its time. */
+const PATIENT = { timeout: 15_000 };
+
 let admin: AdminFixture;
 beforeAll(async () => {
   admin = await openAdmin();
@@ -197,7 +200,7 @@ it('nothing is read ahead of a client that takes nothing', async () => {
   expect(stream.readableLength).toBeLessThan(1_000_000);
   stream.destroy();
   await once(stream, 'close');
-  await expect.poll(() => budget.heldBytes).toBe(0);
+  await expect.poll(() => budget.heldBytes, PATIENT).toBe(0);
 });
 
 it('a client that goes ends what it asked for, also while nothing is found', async () => {
@@ -216,10 +219,10 @@ it('a client that goes ends what it asked for, also while nothing is found', asy
   const connections = () => admin.broker.listeners()[0]!.connections;
   const client = connect(Number(new URL(admin.url).port), '127.0.0.1');
   client.write('GET /api/v1/topics/endless/records?contains=y HTTP/1.1\r\nHost: x\r\n\r\n');
-  await expect.poll(() => reads).toBe(3);
+  await expect.poll(() => reads, PATIENT).toBe(3);
   const before = connections();
   client.destroy();
-  await expect.poll(connections).toBeLessThan(before);
+  await expect.poll(connections, PATIENT).toBeLessThan(before);
   letOn?.();
   await admin.call('/health/live');
   expect(reads).toBe(3);

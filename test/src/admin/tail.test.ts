@@ -149,7 +149,9 @@ it('refuses more tails than there may be, until one has gone', async () => {
   expect(headers.get('retry-after')).toBe('1');
   await Promise.all(tailings.map((tailing) => tailing.close()));
   await expect
-    .poll(async () => (await admin.call({ path: '/api/v1/topics/popular/tail', events: 1 })).status)
+    .poll(async () => (await admin.call({ path: '/api/v1/topics/popular/tail', events: 1 })).status, {
+      timeout: 15_000,
+    })
     .toBe(200);
 });
 
