@@ -1,6 +1,5 @@
 // What the front end counts beside its work, and gives when somebody asks for metrics.
 import type { Histogram, Hub, MetricSink } from '../port.ts';
-import type { Api } from './api.ts';
 import type { TransactionStatistics } from './transactions/statistics.ts';
 
 export interface KafkaCounters {
@@ -38,7 +37,8 @@ export class RequestTimings {
     this.fetchWait = hub.histogram();
   }
 
-  of({ name }: Api): Histogram {
+  /** @param api by its name */
+  of({ name }: { readonly name: string }): Histogram {
     let timings = this.#byName.get(name);
     if (timings === undefined) {
       timings = this.#hub.histogram();

@@ -8,10 +8,10 @@ import type { Broker } from '../running-broker.ts';
 import { banner } from './banner.ts';
 import { type ConfigOptions, configFromOptions, loadOptionsOf } from './config-option.ts';
 import { packageVersion } from './package-files.ts';
-import { serviceManager } from './service-manager.ts';
 import { listenForSignals } from './signals.ts';
 import { startupProblem } from './startup-problem.ts';
 import { EXIT, type Surroundings } from './surroundings.ts';
+import { supervisor } from './systemd.ts';
 
 export async function start(told: ConfigOptions, surroundings: Surroundings): Promise<number> {
   const options = loadOptionsOf(told, surroundings);
@@ -34,10 +34,10 @@ export async function start(told: ConfigOptions, surroundings: Surroundings): Pr
   if (!broker) return EXIT.failed;
   running.broker = broker;
   announce(config, broker, log, surroundings);
-  const manager = serviceManager(surroundings.environment, log);
-  manager.ready();
+  const watching = supervisor(surroundings.environment, log);
+  watching.ready();
   log.info('stopping', { signal: await firstSignal });
-  manager.stopping();
+  watching.stopping();
   await broker.stop();
   log.close();
   return EXIT.done;

@@ -7,13 +7,13 @@ import type { Environment } from '../config/interpolation.ts';
 const PROGRAM = 'systemd-notify';
 const TELLING_MS = 10_000;
 
-export interface ServiceManager {
+export interface Supervisor {
   ready(): void;
   stopping(): void;
 }
 
 /** One that says nothing where nobody listens: NOTIFY_SOCKET says whether somebody does. */
-export function serviceManager(environment: Environment, log: Pick<Log, 'warn'>): ServiceManager {
+export function supervisor(environment: Environment, log: Pick<Log, 'warn'>): Supervisor {
   if (environment['NOTIFY_SOCKET'] === undefined)
     return { ready: () => undefined, stopping: () => undefined };
   const tell = (...states: string[]): void => {
