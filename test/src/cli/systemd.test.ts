@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
-import { serviceManager, watchdogMs } from '../../../src/cli/service-manager.ts';
+import { supervisor, watchdogMs } from '../../../src/cli/systemd.ts';
 import { temporaryDirectory } from '../../helpers/hub-process.ts';
 
 const directory = temporaryDirectory();
@@ -16,22 +16,22 @@ afterEach(() => writeFileSync(told, ''));
 const lines = (): string[] => (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : []);
 
 it('says that the hub is ready, that it lives, and that it stops', async () => {
-  const manager = serviceManager(
+  const watching = supervisor(
     { NOTIFY_SOCKET: '/run/x', WATCHDOG_USEC: '20000' },
     { warn: () => undefined },
   );
-  manager.ready();
+  watching.ready();
   await vi.waitFor(() => expect(lines()).toContain('WATCHDOG=1'), { timeout: 10_000 });
   expect(lines()).toContain('READY=1 STATUS=serving');
-  manager.stopping();
+  watching.stopping();
   await vi.waitFor(() => expect(lines()).toContain('STOPPING=1 STATUS=stopping'), { timeout: 10_000 });
 });
 
 it('says nothing where nobody listens', () => {
   const warn = vi.fn();
-  const manager = serviceManager({}, { warn });
-  manager.ready();
-  manager.stopping();
+  const watching = supervisor({}, { warn });
+  watching.ready();
+  watching.stopping();
   expect(warn).not.toHaveBeenCalled();
 });
 
