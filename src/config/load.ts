@@ -20,6 +20,7 @@ import {
   type WrittenTree,
 } from './sources.ts';
 import { locateKeys } from './toml-positions.ts';
+import { ONCE } from './value-kinds.ts';
 
 export interface LoadedConfig {
   readonly file: string;
@@ -64,7 +65,7 @@ export function readConfig(text: string, options: LoadOptions): ConfigResult {
   const issues = interpolate(tree, schema, options.environment);
   issues.push(...overrideFromEnvironment(tree, schema, options.environment));
   issues.push(...overrideFromFlags(tree, schema, options.settings));
-  const checked = configSchema.safeParse(tree.values);
+  const checked = configSchema.safeParse(tree.values, ONCE);
   if (!checked.success) issues.push(...schemaIssues(tree, schema, checked.error.issues));
   for (const { path: at, ...broken } of brokenRules(tree.values, options)) {
     issues.push({ source: sourceOf(tree, at), key: dottedKey(tree.values, at), ...broken });

@@ -14,6 +14,7 @@ import {
 } from './schema.ts';
 import type { Path } from './schema-tree.ts';
 import type { WrittenTable } from './sources.ts';
+import { ONCE } from './value-kinds.ts';
 
 /** Those parts of the configuration that are sound by themselves. */
 interface SoundParts {
@@ -43,11 +44,11 @@ export function brokenRules(
 function soundParts(values: WrittenTable): SoundParts {
   const sections = configSchema.shape;
   return {
-    listeners: soundElements(values['listener'], (value) => listenerSchema.safeParse(value).data),
-    declaredTopics: soundElements(values['topic'], (value) => topicSchema.safeParse(value).data),
-    mappings: soundElements(values['mapping'], (value) => mappingSchema.safeParse(value).data),
-    kafka: sections.kafka.safeParse(values['kafka']).data,
-    topics: sections.topics.safeParse(values['topics']).data,
+    listeners: soundElements(values['listener'], (value) => listenerSchema.safeParse(value, ONCE).data),
+    declaredTopics: soundElements(values['topic'], (value) => topicSchema.safeParse(value, ONCE).data),
+    mappings: soundElements(values['mapping'], (value) => mappingSchema.safeParse(value, ONCE).data),
+    kafka: sections.kafka.safeParse(values['kafka'], ONCE).data,
+    topics: sections.topics.safeParse(values['topics'], ONCE).data,
   };
 }
 

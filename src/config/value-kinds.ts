@@ -56,6 +56,9 @@ export const address = (form: string, hint: string) =>
     })
     .meta({ form: 'host:port' });
 
+/** How the configuration is parsed: once, so that compiling a parser for it would take longer than it saves. */
+export const ONCE = { jitless: true } as const;
+
 export const MIB = 1024 ** 2;
 export const GIB = 1024 ** 3;
 export const DAY_MS = 86_400_000;
