@@ -10,10 +10,13 @@ export interface NodeTestContext {
   fail(message?: string): void;
 }
 
+/** Some of them write a thousand times, one after another. */
+const TIMEOUT_MS = 120_000;
+
 export type NodeTest = (title: string, body: (context: NodeTestContext) => Promise<void>) => void;
 
 export const nodeTest: NodeTest = (title, body) => {
-  it(title, async () => {
+  it(title, { timeout: TIMEOUT_MS }, async () => {
     let planned: number | undefined;
     let made = 0;
     const counting = new Proxy(assert, {
