@@ -59,7 +59,12 @@ export class Matches<Subscriber> {
   /** Undefined when it is not remembered: then the topic has to be decoded for {@link find}. */
   recall(bytes: Uint8Array, start: number, end: number): Match<Subscriber> | undefined {
     const match = this.#cache.get(bytes, start, end, 0);
-    return match?.version === this.#tree.version ? match : undefined;
+    return match !== undefined && this.isCurrent(match) ? match : undefined;
+  }
+
+  /** Nobody has subscribed or unsubscribed since it was found. */
+  isCurrent(match: Match<Subscriber>): boolean {
+    return match.version === this.#tree.version;
   }
 
   /** @param bytes a topic name: valid, and not empty. */

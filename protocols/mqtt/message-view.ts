@@ -45,6 +45,8 @@ export class MessageView implements PublishParts {
   #clientIdEnd = -1;
   #expirySeconds = -1;
   #payloadFormat = -1;
+  /** Where the attributes lie of what was read, if it has nothing but them; −1 = it has more. */
+  #plainStart = -1;
   /** Whether there is anything for {@link buildProperties} to do. */
   #hasProperties = false;
   #propertiesBuilt = false;
@@ -72,6 +74,26 @@ export class MessageView implements PublishParts {
     if (this.#expirySeconds >= 0) {
       this.remainingMs = cursor.timestampMs + this.#expirySeconds * 1000 - nowMs;
     }
+    this.#plainStart = this.#hasProperties ? -1 : cursor.attributesStart;
+  }
+
+  /**
+   * Reads a record that has the topic and the attributes of the one read before, and no headers. False when that one has
+   * properties or a time to live: it has to be read as any other.
+   */
+  readLike(cursor: RecordCursor): boolean {
+    if (this.#plainStart < 0) return false;
+    const moved = cursor.attributesStart - this.#plainStart;
+    this.#plainStart = cursor.attributesStart;
+    this.payloadStart = cursor.valueEnd < 0 ? 0 : cursor.valueStart;
+    this.payloadEnd = Math.max(cursor.valueEnd, 0);
+    this.isShared = false;
+    this.#sharedPacket3 = undefined;
+    this.#sharedPacket5 = undefined;
+    if (this.#clientIdStart < 0) return true;
+    this.#clientIdStart += moved;
+    this.#clientIdEnd += moved;
+    return true;
   }
 
   /** A message that was kept as it is here, see retained/retained-record.ts; there is nothing to build. */
@@ -108,6 +130,7 @@ export class MessageView implements PublishParts {
 
   #forget(): void {
     this.#block.length = 0;
+    this.#plainStart = -1;
     this.isShared = false;
     this.expiryAt = -1;
     this.#sharedPacket3 = undefined;

@@ -22,6 +22,16 @@ export class RecordReader implements Origin {
   readonly #topics: RecordTopics<Session>;
   readonly #counters: MqttCounters;
   #nowMs = 0;
+  /**
+   * Of the record that was matched last: what it goes to, if that hangs on its attributes alone, and where they lie. Many
+   * records have those of the one before. Nothing is remembered beyond a range, whose memory is used again.
+   */
+  #last: Match<Session> | undefined;
+  #lastStart = 0;
+  #lastEnd = 0;
+  /** The record at hand is like it; that one was read. */
+  #isLikeLast = false;
+  #isLastRead = false;
   #source: LogSource | undefined;
 
   constructor(options: RecordReaderOptions) {
@@ -55,6 +65,7 @@ export class RecordReader implements Origin {
   open(range: RecordRange): void {
     this.#nowMs = this.#clock.now();
     this.#cursor.reset(range);
+    this.#last = undefined;
     this.message.beginRange(range.bytes, range.end);
   }
 
@@ -79,7 +90,25 @@ export class RecordReader implements Origin {
   /** Who is subscribed to the record's topic. */
   match(source: LogSource): Match<Session> {
     this.#source = source;
-    return this.#topics.match(this.#cursor, source.name);
+    const cursor = this.#cursor;
+    const last = this.#last;
+    this.#isLikeLast = last !== undefined && this.#hasLastAttributes() && this.#topics.isCurrent(last);
+    this.#lastStart = cursor.attributesStart;
+    this.#lastEnd = cursor.attributesEnd;
+    if (last !== undefined && this.#isLikeLast) return last;
+    const match = this.#topics.match(cursor, source.name);
+    this.#last = cursor.headerCount === 0 && this.#topics.isByAttribute(cursor) ? match : undefined;
+    this.#isLastRead = false;
+    return match;
+  }
+
+  #hasLastAttributes(): boolean {
+    const { bytes, attributesStart: start, headerCount } = this.#cursor;
+    const length = this.#lastEnd - this.#lastStart;
+    if (headerCount > 0 || this.#cursor.attributesEnd - start !== length) return false;
+    const lastStart = this.#lastStart;
+    for (let at = length - 1; at >= 0; at--) if (bytes[start + at] !== bytes[lastStart + at]) return false;
+    return true;
   }
 
   /** Reads the record as a message. False when it has expired: nobody gets it (section 3.3.2.3.3). */
@@ -108,6 +137,8 @@ export class RecordReader implements Origin {
   }
 
   #read({ encodedTopic, foreignQos, ignoresRetain }: Match<Session>): void {
+    if (this.#isLikeLast && this.#isLastRead && this.message.readLike(this.#cursor)) return;
+    this.#isLastRead = true;
     this.message.read(this.#cursor, encodedTopic, this.#nowMs, foreignQos);
     if (ignoresRetain) this.message.retain = false;
   }

@@ -46,6 +46,17 @@ export class RecordTopics<Subscriber> {
     );
   }
 
+  /** Nobody has subscribed or unsubscribed since it was found. */
+  isCurrent(match: Match<Subscriber>): boolean {
+    return this.#matches.isCurrent(match);
+  }
+
+  /** Whether {@link match} has just found the topic among the record's attributes. */
+  isByAttribute(cursor: RecordCursor): boolean {
+    const { nameStart, attributesStart, attributesEnd } = cursor;
+    return nameStart > attributesStart && nameStart < attributesEnd && isTopic(cursor);
+  }
+
   #fromHeader(cursor: RecordCursor): Match<Subscriber> | undefined {
     cursor.rewindHeaders();
     while (cursor.nextHeader()) {
