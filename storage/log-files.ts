@@ -85,10 +85,11 @@ export class LogFiles {
 
   /** The log's start has moved, or had before: durable when it resolves. */
   async startMoved(): Promise<void> {
+    // First: once the manifest says so, an opening looks at nothing below the start.
+    await this.#keepProducers(this.#now.manifest().logStartOffset);
     const known = this.#manifest;
     const isKnown = this.#manifestDurable && known?.logStartOffset === this.#now.manifest().logStartOffset;
     if (!isKnown) await this.#writeManifest('durable');
-    await this.#keepProducers(this.#now.manifest().logStartOffset);
   }
 
   /** A segment has got its file. */

@@ -260,6 +260,22 @@ describe('what is known after an opening', () => {
     }
   });
 
+  it('outlives the records wherever a crash comes while they are deleted', async () => {
+    for (let ticks = 0; ticks < 30; ticks++) {
+      const producers = await written({ segmentBytes: 600 });
+      producers.files.crash('nothing', seededRandom(1));
+      // What is known of them is in the log alone, until it is written down for the sake of what goes.
+      await producers.files.process().unlink(SNAPSHOT);
+      await producers.files.process().syncDirectory(PARTITION_DIRECTORY);
+      await producers.open();
+      void producers.log.deleteRecords(24);
+      await producers.ticks(ticks);
+      await producers.crash();
+      expect(await producers.tell(7, 3), `${ticks} turns`).toBe('again 9');
+      await producers.close();
+    }
+  });
+
   it('needs no file where there are no producers', async () => {
     const producers = await ProducerLog.open({}, { segmentBytes: 600 });
     for (let count = 0; count < 20; count++) await append(producers.log, [record('plain')]).flushed;
