@@ -101,6 +101,15 @@ test('topic defaults, the flush dial among them, and the advertised address', as
   expect(await topics.addPartitions('t', 4)).toMatchObject({ error: 'limit' });
 });
 
+test('topics whose partitions the metrics tell of', async () => {
+  const hub = await startReloadable(KAFKA);
+  await hub.broker.hub.topics.create({ name: 't', partitions: 1, replicationFactor: 1, config: {} });
+  const told = async () => (await fetch(`${hub.adminUrl}/metrics/detailed`)).text();
+  expect(await told()).not.toContain('topic="t"');
+  await hub.reload(`${KAFKA}[metrics]\ndetailed_topics = ["t"]\n`);
+  expect(await told()).toContain('topic="t"');
+});
+
 test('the level of the log', async () => {
   const hub = await startReloadable(KAFKA);
   await hub.reload(`${KAFKA}[log]\nlevel = "error"\n`);

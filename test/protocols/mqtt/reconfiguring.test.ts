@@ -2,6 +2,7 @@
 // clients that come, and those that are there stay.
 import type { ISubackPacket } from 'mqtt-packet';
 import { expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
 import type { MqttOptions } from '../../../protocols/mqtt/options.ts';
 import { sound } from '../../src/config/fixtures.ts';
 import { type Connected, eventually, type Serving, serve } from './front-end-fixture.ts';
@@ -277,6 +278,33 @@ it('a listener: how many connections, how often, and from which proxies and page
   expect(serving.hub.log.events('warn')).toContain('mqtt-proxy-not-trusted');
   early.send({ cmd: 'pingreq' });
   await early.expect('pingresp');
+});
+
+it('a listener of WebSockets: which pages may connect', async () => {
+  const serving = await serve({}, 1000, { protocol: 'mqtt-ws' });
+  const connect = (origin: string) =>
+    new Promise<number | undefined>((resolve) => {
+      const socket = new WebSocket(`ws://127.0.0.1:${serving.port}/mqtt`, 'mqtt', { origin });
+      socket.on('open', () => {
+        socket.terminate();
+        resolve(101);
+      });
+      socket.on('unexpected-response', (_request, response) => resolve(response.statusCode));
+      socket.on('error', () => undefined); // what it is about is its answer
+    });
+  expect(await connect('https://a.example')).toBe(403);
+  const { name, host, port } = serving.frontEnd.listeners()[0]!;
+  const changed = {
+    name,
+    host,
+    port,
+    protocol: 'mqtt-ws',
+    connectionsMax: 9,
+    origins: ['https://a.example'],
+  };
+  serving.frontEnd.changeListener(changed);
+  expect(await connect('https://a.example')).toBe(101);
+  expect(await connect('https://b.example')).toBe(403);
 });
 
 it('a listener is opened and closed while another goes on; its clients are told', async () => {
