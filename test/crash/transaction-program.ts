@@ -34,7 +34,7 @@ const RETENTION_MS = 25_000;
 /** The last epoch that a client is told. */
 const LAST_CLIENT_EPOCH = 32_766;
 /** How much a program does, more or less. */
-const STEPS_MAX = Number(process.env['POLYLOG_TRANSACTION_STEPS'] ?? 9);
+const STEPS_MAX = Number(process.env['POLYLOG_TRANSACTION_STEPS'] ?? 7);
 
 /** What a program is about besides: most are about few of these, or they would take too long. */
 interface Traits {
