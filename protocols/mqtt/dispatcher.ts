@@ -102,12 +102,17 @@ export class Dispatcher implements LogSource {
     this.#begun.clear();
   }
 
+  /** Up to here it may be read now: records of a transaction that is open are news when it commits. */
+  get readableEnd(): number {
+    return this.#visibility === 'lastStable' ? this.partition.lastStableOffset : this.partition.highWatermark;
+  }
+
   /**
-   * Subscriptions of one client begin now: what is committed already and not yet sent is not for them. Called in the turn
+   * Subscriptions of one client begin now: what could be read already and is not yet sent is not for them. Called in the turn
    * in which they are made, for new ones; one that is replaced goes on where it is [MQTT-3.8.4-3].
    */
   begin(subscriptions: readonly SessionSubscription[]): void {
-    const start = this.partition.highWatermark;
+    const start = this.readableEnd;
     for (const { subscriber, starts } of subscriptions) {
       const isUnsettled = start > this.#position;
       // A session that is behind forgets its starts itself.

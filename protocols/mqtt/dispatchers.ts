@@ -64,7 +64,7 @@ export class Dispatchers {
     const { subscriber: session, starts } = added;
     for (const dispatcher of this.#dispatchers.values()) {
       const start = from.get(dispatcher.partition);
-      if (start === undefined || start >= dispatcher.partition.highWatermark) {
+      if (start === undefined || start >= dispatcher.readableEnd) {
         dispatcher.begin([added]);
         continue;
       }
