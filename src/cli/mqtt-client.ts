@@ -97,7 +97,7 @@ function qosOf(text: string): 0 | 1 | 2 {
 }
 
 /** What ends a command. */
-class MqttFailure extends Error {
+export class MqttFailure extends Error {
   readonly exitCode: number;
 
   constructor(message: string, exitCode: number = EXIT.failed) {
@@ -114,7 +114,7 @@ async function withClient(
 ): Promise<number> {
   let client: MqttClient | undefined;
   try {
-    client = await connect(options, surroundings);
+    client = await connectMqtt(options, surroundings);
     await run(client);
     await client.endAsync();
     return EXIT.done;
@@ -125,8 +125,8 @@ async function withClient(
   }
 }
 
-async function connect(
-  { url, id, username }: MqttOptions,
+export async function connectMqtt(
+  { url, id, username }: Pick<MqttOptions, 'url' | 'id' | 'username'>,
   { environment }: Surroundings,
 ): Promise<MqttClient> {
   const told = url ?? environment['POLYLOG_MQTT'] ?? DEFAULT_URL;

@@ -1,5 +1,6 @@
 // The command line: which command, which options, what help says. A command's own code is imported when it runs.
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { addBenchCommands } from './bench.ts';
 import type { CheckOptions } from './check.ts';
 import { addCompletionCommand } from './completion.ts';
 import type { ConfigOptions } from './config-option.ts';
@@ -105,6 +106,7 @@ function buildProgram(surroundings: Surroundings, finish: (exitCode: number) => 
   addMqttClientCommands(line);
   addLogCommands(program, surroundings, finish);
   addTransactionCommands(program, surroundings, finish);
+  addBenchCommands(line);
   addCompletionCommand(line);
   return program;
 }
