@@ -1,6 +1,7 @@
 // The test runner's configuration: every *.test.ts under test/, but those that need programs from elsewhere.
 import { defineConfig } from 'vitest/config';
 import { CountReporter } from './test/count-reporter.ts';
+import { LongestFirst } from './test/longest-first.ts';
 
 export default defineConfig({
   test: {
@@ -14,5 +15,6 @@ export default defineConfig({
     // Files of one worker share what they import: no module here keeps state, and loading is most of a short test's cost.
     isolate: false,
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
   },
 });
