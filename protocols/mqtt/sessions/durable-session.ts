@@ -66,6 +66,7 @@ export class DurableSession {
   #receivedChanged = false;
   #scheduled = false;
   #writing = false;
+  #underWay: Promise<unknown> = Promise.resolve();
   #isWritingBase = false;
   #closed = false;
 
@@ -82,6 +83,11 @@ export class DurableSession {
 
   get clientId(): string {
     return this.#options.clientId;
+  }
+
+  /** What is being written of it is on disk, or never will be: only then is it known what there is to be removed. */
+  get underWay(): Promise<unknown> {
+    return this.#underWay;
   }
 
   /** Whether packets wait: then those that follow have to wait behind them. */
@@ -167,7 +173,9 @@ export class DurableSession {
     if (this.#writing || this.#closed) return;
     this.#writing = true;
     const heldCount = this.#held.length;
-    const refused = await this.#options.write(this.#takeChanges());
+    const written = this.#options.write(this.#takeChanges());
+    this.#underWay = written;
+    const refused = await written;
     this.#writing = false;
     if (this.#closed) return;
     if (refused !== undefined) {

@@ -50,6 +50,16 @@ export interface StoredRecords {
 const NO_DELIVERY: StoredDelivery = { cursors: undefined, lastPacketId: 0, exchanges: [] };
 const NO_RECEIVED: StoredReceived = { known: [], publishes: [] };
 
+/** What a session begins with. */
+export const NOTHING_STORED: Omit<StoredRecords, 'session'> = {
+  subscriptions: [],
+  chunkOf: new Map(),
+  base: undefined,
+  named: [],
+  delivery: NO_DELIVERY,
+  received: NO_RECEIVED,
+};
+
 export class SessionStore {
   readonly index: SessionIndex;
   readonly #log: Log;
@@ -103,10 +113,14 @@ export class SessionStore {
   }
 
   remove(clientId: string): Promise<undefined | Refused> {
-    const chunks = chunksOf(this.index.get(clientId)?.chunks ?? []);
-    const subscriptions = new Map(chunks.map(({ number }) => [number, []]));
-    const nothing = { base: null, delivery: null, received: null };
-    return this.write(clientId, { session: null, subscriptions, ...nothing });
+    return this.write(clientId, { session: null, ...this.removals(clientId) });
+  }
+
+  /** Takes away all that is on disk of a client but the session's own record. */
+  removals(clientId: string): SessionChanges {
+    const { chunks = [], cursorsAt = -1 } = this.index.get(clientId) ?? {};
+    const subscriptions = new Map(chunksOf(chunks).map(({ number }) => [number, []]));
+    return { subscriptions, delivery: null, received: null, ...(cursorsAt < 0 ? {} : { base: null }) };
   }
 
   /** Undefined when there is no session. Rejects when the log cannot be read, or a record is not understood. */

@@ -7,7 +7,7 @@ import type { Session } from '../session.ts';
 import type { GroupRecords } from '../share/share-groups.ts';
 import { ConnectedSessions } from './connected-sessions.ts';
 import { CursorChanges } from './cursor-changes.ts';
-import { Deadlines } from './deadlines.ts';
+import { DueSessions } from './due-sessions.ts';
 import { DurableSession } from './durable-session.ts';
 import type { Place } from './places.ts';
 import type { QueueLimits } from './queue-limits.ts';
@@ -18,7 +18,7 @@ import { resendExchanges } from './resumption.ts';
 import type { SessionNumbers } from './session-index.ts';
 import type { StoredSession, StoredWill } from './session-records.ts';
 import type { StoredRecords } from './session-store.ts';
-import { SessionStore } from './session-store.ts';
+import { NOTHING_STORED, SessionStore } from './session-store.ts';
 import { SubscriptionChunks } from './subscription-chunks.ts';
 import type { StoredSubscription } from './subscription-record.ts';
 
@@ -58,7 +58,7 @@ export class Sessions {
   readonly #log: Log;
   readonly #store: SessionStore;
   readonly #options: SessionsOptions;
-  readonly #deadlines: Deadlines<string>;
+  readonly #due: DueSessions;
   /** What is done for a client identifier, one behind the other. */
   readonly #work = new Map<string, Promise<void>>();
   /** What the last connection of a client has left, on its way to the disk. */
@@ -76,7 +76,7 @@ export class Sessions {
     this.#store = store;
     this.#options = options;
     this.#connected = new ConnectedSessions(hub.clock);
-    this.#deadlines = new Deadlines(hub.clock, (clientId) => this.#expire(clientId));
+    this.#due = new DueSessions(hub.clock, store.index, (clientId) => this.#expire(clientId));
     this.tail = new ReceivedTail({ hub, store, checkpoint: () => this.#checkpointReceived() });
     this.#stopListening = hub.topics.onChange(({ kind, topic }) => {
       if (kind === 'deleted') this.tail.forget(topic.topicId);
@@ -174,7 +174,7 @@ export class Sessions {
   /** Within {@link exclusively}: what the client's last connection has left is on disk. */
   async detached(clientId: string): Promise<void> {
     await this.#detaching.get(clientId);
-    this.#deadlines.delete(clientId);
+    this.#due.delete(clientId);
   }
 
   /** Within {@link exclusively}: the session as it was left; undefined when there is none, or none any more. */
@@ -189,15 +189,20 @@ export class Sessions {
 
   /** Within {@link exclusively}: the session is over, and with it a will has to wait no longer [MQTT-3.1.3-9]. */
   async end(clientId: string): Promise<Refused | undefined> {
-    if (this.#store.index.willDeadlineMs(clientId) < Number.POSITIVE_INFINITY)
+    if (this.#store.index.willDeadlineMs(clientId) < Number.POSITIVE_INFINITY) {
       await this.#publishWill(clientId);
+      // If the records cannot be removed now, it does not come again with the next attempt.
+      this.#store.index.forgetWill(clientId);
+    }
     return this.#remove(clientId);
   }
 
   async #remove(clientId: string): Promise<Refused | undefined> {
     const refused = await this.#store.remove(clientId);
-    if (refused === undefined) this.#options.onEnded(clientId);
-    return refused;
+    if (refused !== undefined) return refused;
+    this.#due.forget(clientId);
+    this.#options.onEnded(clientId);
+    return undefined;
   }
 
   /** Records of shared subscriptions. */
@@ -247,7 +252,8 @@ export class Sessions {
     };
     const refused = await this.#store.write(clientId, {
       session,
-      ...(resumed === undefined ? { delivery: null, received: null } : {}),
+      // Of what there was nothing may be left, also where it could not be removed when it ended.
+      ...(resumed === undefined ? this.#store.removals(clientId) : {}),
     });
     if (refused !== undefined) return refused;
     return { ...(resumed ?? NOTHING_STORED), session };
@@ -320,7 +326,7 @@ export class Sessions {
     const changes = durable.close(atMs);
     const write = async (): Promise<void> => {
       // Whether the log has what the client sent last is known before anybody asks for it again.
-      await publishes?.settled();
+      await Promise.all([publishes?.settled(), durable.underWay]);
       // The record of the connected session has the will: a crash before this leaves it to the next start.
       await will;
       const refused =
@@ -342,7 +348,7 @@ export class Sessions {
   /** Nobody is connected any more: all that is under way is written. */
   async close(): Promise<void> {
     this.#stopListening();
-    this.#deadlines.close();
+    this.#due.close();
     this.#connected.close();
     while (this.#detaching.size + this.#work.size > 0) {
       await Promise.all([...this.#detaching.values(), ...this.#work.values()]);
@@ -352,27 +358,35 @@ export class Sessions {
 
   #setDeadline(clientId: string): void {
     if (this.#options.clients.get(clientId)?.session?.durable !== undefined) return;
-    const deadlineMs = Math.min(
-      this.#store.index.deadlineMs(clientId),
-      this.#store.index.willDeadlineMs(clientId),
-    );
-    this.#deadlines.set(clientId, deadlineMs);
+    this.#due.set(clientId);
   }
 
   #expire(clientId: string): void {
     const work = this.exclusively(clientId, async () => {
       if (!this.#store.index.has(clientId) || this.#options.clients.has(clientId)) return;
-      await this.#detaching.get(clientId);
-      if (this.#store.index.deadlineMs(clientId) > this.#clock.now()) {
-        if (this.#store.index.willDeadlineMs(clientId) <= this.#clock.now())
-          await this.#releaseWill(clientId);
-        return;
+      try {
+        await this.#detaching.get(clientId);
+        await this.#doWhatIsDue(clientId);
+      } finally {
+        this.#due.tried(clientId);
       }
-      this.#options.resumption.counters.sessionsExpired++;
-      this.#log.info('mqtt-session-expired', { clientId });
-      await this.end(clientId);
     });
     work.catch((error: unknown) => this.#log.error('mqtt-session-not-ended', { clientId, error }));
+  }
+
+  async #doWhatIsDue(clientId: string): Promise<void> {
+    const { index } = this.#store;
+    if (index.deadlineMs(clientId) > this.#clock.now()) {
+      if (index.willDeadlineMs(clientId) <= this.#clock.now()) await this.#releaseWill(clientId);
+      return;
+    }
+    const refused = await this.end(clientId);
+    if (refused !== undefined) {
+      this.#log.error('mqtt-session-not-ended', { clientId, message: refused.message });
+      return;
+    }
+    this.#options.resumption.counters.sessionsExpired++;
+    this.#log.info('mqtt-session-expired', { clientId });
   }
 
   /** See {@link ReceivedTail}. Undefined when something could not be written. */
@@ -384,12 +398,3 @@ export class Sessions {
     return written.flatMap((unsettled) => unsettled ?? []);
   }
 }
-
-const NOTHING_STORED: Omit<StoredRecords, 'session'> = {
-  subscriptions: [],
-  chunkOf: new Map(),
-  base: undefined,
-  named: [],
-  delivery: { cursors: undefined, lastPacketId: 0, exchanges: [] },
-  received: { known: [], publishes: [] },
-};

@@ -3,7 +3,7 @@ import type { IPublishPacket } from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
 import type { Connected, Serving } from '../front-end-fixture.ts';
 import { eventually, serve } from '../front-end-fixture.ts';
-import { KEPT, leave, stateLogOf, subscribe } from './sessions-fixture.ts';
+import { KEPT, leave, ping, stateLogOf, subscribe } from './sessions-fixture.ts';
 
 async function publish(client: Connected, topic: string, payload: string, qos: 0 | 1 = 1): Promise<void> {
   client.send({ cmd: 'publish', topic, payload, qos, messageId: 7, dup: false, retain: false });
@@ -86,6 +86,45 @@ describe('a session that is kept', () => {
     expect((await back(serving)).connack.sessionPresent).toBe(false);
   });
 
+  it('that cannot be removed when its time is over is tried again after a while, and not at once', async () => {
+    const serving = await serve();
+    await leftBehind(serving, '#');
+    const log = stateLogOf(serving);
+    const { clock, log: told } = serving.hub;
+    const failures = () => told.entries.filter(({ event }) => event === 'mqtt-session-not-ended').length;
+    log.refusal = { refused: 'disk-full', message: 'the disk is full' };
+    clock.advance(3_601_000);
+    await eventually(() => failures() === 1);
+    clock.advance(9_000);
+    await ping(await serving.client(5, { clientId: 'other' }));
+    expect(failures()).toBe(1);
+    log.refusal = undefined;
+    clock.advance(1_000);
+    await eventually(() => log.live.size === 0);
+  });
+
+  it('that was over and could not be removed leaves nothing to the next', async () => {
+    const serving = await serve();
+    await leftBehind(serving, '#');
+    const { hub } = serving;
+    let refusals = 0;
+    const refusal = { refused: 'disk-full', message: 'the disk is full' } as const;
+    Object.defineProperty(stateLogOf(serving), 'refusal', {
+      get: () => (refusals-- > 0 ? refusal : undefined),
+    });
+    refusals = 1;
+    hub.clock.advance(3_601_000);
+    await eventually(() => hub.log.entries.some(({ event }) => event === 'mqtt-session-not-ended'));
+    refusals = 1;
+    const next = await back(serving);
+    expect(next.connack.sessionPresent).toBe(false);
+    await leave(next);
+    await hub.produce('t', { value: 'for nobody' });
+    const again = await back(serving);
+    expect(again.connack.sessionPresent).toBe(true);
+    await ping(again);
+  });
+
   it('of 3.1.1 never expires by itself', async () => {
     // So long a time must not be cut into intervals.
     const serving = await serve({ sysIntervalMs: 0 });
@@ -104,6 +143,24 @@ describe('a session that is kept', () => {
     const without = await serving.client(5);
     without.send({ cmd: 'disconnect', properties: { sessionExpiryInterval: 10 } });
     expect(await without.expect('disconnect')).toMatchObject({ reasonCode: 0x82 });
+  });
+
+  it('leaves nothing behind when its client leaves it for good while a subscription is on its way to the disk', async () => {
+    const serving = await serve();
+    const client = await back(serving);
+    const log = stateLogOf(serving);
+    let open = (): void => undefined;
+    log.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const count = () => log.partitions.flat().length;
+    const before = count();
+    client.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic: '#', qos: 1 }] });
+    await eventually(() => count() > before);
+    client.send({ cmd: 'disconnect', properties: { sessionExpiryInterval: 0 } });
+    await client.end();
+    open();
+    await eventually(() => log.live.size === 0);
   });
 
   it('lasts no longer than the hub allows, which CONNACK says', async () => {
