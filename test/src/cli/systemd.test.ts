@@ -16,10 +16,7 @@ afterEach(() => writeFileSync(told, ''));
 const lines = (): string[] => (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : []);
 
 it('says that the hub is ready, that it lives, and that it stops', async () => {
-  const watching = supervisor(
-    { NOTIFY_SOCKET: '/run/x', WATCHDOG_USEC: '20000' },
-    { warn: () => undefined },
-  );
+  const watching = supervisor({ NOTIFY_SOCKET: '/run/x', WATCHDOG_USEC: '20000' }, { warn: () => undefined });
   watching.ready();
   await vi.waitFor(() => expect(lines()).toContain('WATCHDOG=1'), { timeout: 10_000 });
   expect(lines()).toContain('READY=1 STATUS=serving');
