@@ -81,7 +81,8 @@ async function comparePlain(log: PartitionLog, witness: Witness): Promise<void> 
   expect(start).toBeGreaterThanOrEqual(witness.startPromised);
   expect(start).toBeLessThanOrEqual(witness.startAllowed);
   const read = await readTo(log, start, end, 1 << 20);
-  expect(read.map(({ offset }) => offset)).toEqual(read.map((_, index) => start + index));
+  // One comparison: a matcher on each of ten thousand records, after every other kill, takes longer than the kills.
+  expect(read.findIndex(({ offset }, index) => offset !== start + index)).toBe(-1);
   const lost: number[] = [];
   for (const [offset, { value }] of witness.records.plain) {
     const found = read[offset - start];
@@ -90,11 +91,13 @@ async function comparePlain(log: PartitionLog, witness: Witness): Promise<void> 
   expect(lost).toEqual([]);
   // Nothing is there twice, and what one appender sent is in the order in which it sent it.
   const last = new Map<string, number>();
+  const outOfOrder: string[] = [];
   for (const record of read) {
     const [, appender = '', number = ''] = /^(\d+-\d+)-(\d+)$/.exec(textOf(record)) ?? [];
-    expect(Number(number), textOf(record)).toBeGreaterThan(last.get(appender) ?? -1);
+    if (!(Number(number) > (last.get(appender) ?? -1))) outOfOrder.push(textOf(record));
     last.set(appender, Number(number));
   }
+  expect(outOfOrder).toEqual([]);
 }
 
 /** What was acknowledged is there, or a later record of its key is; and nothing else is at its offset. */

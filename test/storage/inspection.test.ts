@@ -26,6 +26,7 @@ import { findInspectionTarget, parseLogSelection } from '../../storage/inspectio
 import { verifyLog } from '../../storage/inspection-verify.ts';
 import { DEFAULT_LOG_CONFIG } from '../../storage/log-config.ts';
 import { indexKey, SPACE_OFFSETS, SPACE_SUMMARIES, SPACE_TIMES } from '../../storage/offset-index.ts';
+import { FaultyFileSystem } from '../helpers/faulty-file-system.ts';
 import {
   append,
   codeOf,
@@ -69,10 +70,23 @@ async function fill(directory: string): Promise<MemoryIndex> {
   return index;
 }
 
-async function verify(directory: string, database?: MemoryIndex, compacts = false): Promise<Finding[]> {
+/** The log's files at their paths, where changing one a thousand times is cheap. */
+function inMemory(directory: string): FaultyFileSystem {
+  const log = logOf(directory);
+  const files = new FaultyFileSystem([log]);
+  for (const name of readdirSync(log)) files.overwrite(join(log, name), readFileSync(join(log, name)));
+  return files;
+}
+
+async function verify(
+  directory: string,
+  database?: MemoryIndex,
+  compacts = false,
+  fileSystem = nodeFileSystem,
+): Promise<Finding[]> {
   const found: Finding[] = [];
   const index: InspectedIndex | undefined = database && { database, logId: PARTITION.logId };
-  const options = { fileSystem: nodeFileSystem, directory: logOf(directory), index, compacts };
+  const options = { fileSystem, directory: logOf(directory), index, compacts };
   await verifyLog(options, new Findings((finding) => found.push(finding)), noTotals());
   return found;
 }
@@ -87,11 +101,14 @@ const segments = (directory: string): string[] =>
     .map((name) => join(logOf(directory), name));
 
 /** Values of the records that a dump of every file shows, and what it cannot read. */
-async function dumpAll(files: readonly string[]): Promise<{ values: string[]; damages: number }> {
+async function dumpAll(
+  files: readonly string[],
+  fileSystem = nodeFileSystem,
+): Promise<{ values: string[]; damages: number }> {
   const values: string[] = [];
   let damages = 0;
   for (const file of files) {
-    for await (const each of dumpFrames(nodeFileSystem, file, {
+    for await (const each of dumpFrames(fileSystem, file, {
       fromOffset: 0,
       toOffset: Number.MAX_SAFE_INTEGER,
     })) {
@@ -166,13 +183,14 @@ describe('damage', () => {
       const whole = (await dumpAll([file])).values;
       writeManifest(directory, whole.length);
       const original = readFileSync(file);
+      const files = inMemory(directory);
       for (let at = 0; at < original.length; at++) {
         const changed = Buffer.from(original);
         changed[at]! ^= 1 << (at % 8);
-        writeFileSync(file, changed);
-        const found = await verify(directory);
+        files.overwrite(file, changed);
+        const found = await verify(directory, undefined, false, files.process());
         expect(codes(errors(found)), `byte ${at}`).toContain('damaged');
-        const { values, damages } = await dumpAll([file]);
+        const { values, damages } = await dumpAll([file], files.process());
         expect(damages, `byte ${at}`).toBe(1);
         expect(values.length, `byte ${at}`).toBeLessThan(whole.length);
         expect(whole, `byte ${at}`).toEqual(expect.arrayContaining(values));

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { nodeFileSystem } from '../../storage/file-system.ts';
 import { openLevelIndex } from '../../storage/index-database.ts';
 import {
@@ -18,13 +18,12 @@ import {
   withDirectory,
 } from '../helpers/store-fixture.ts';
 
-const HOLDER = join(import.meta.dirname, '../helpers/store-holder.ts');
+const HOLDER = join(import.meta.dirname, '../helpers/store-holder.mjs');
 
 /** Another process that opens the store; and what it said. */
 async function holder(directory: string): Promise<{ child: ChildProcess; said: string }> {
-  const child = spawn(process.execPath, ['--import', 'tsx', HOLDER, directory], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  expect(inject('buildError')).toBe('');
+  const child = spawn(process.execPath, [HOLDER, directory], { stdio: ['pipe', 'pipe', 'inherit'] });
   const [said] = await once(child.stdout!, 'data');
   return { child, said: String(said).trim() };
 }
