@@ -30,8 +30,8 @@ export interface CursorChange {
 
 export class CursorChanges {
   readonly #sources: CursorSources;
-  /** What the record of cursors holds; `unknown` = something that is not in memory. */
-  #base: PositionSnapshot | 'unknown' | undefined;
+  /** What the record of cursors holds; `unknown` = something that is not in memory, `lost` = nobody can say. */
+  #base: PositionSnapshot | 'unknown' | 'lost' | undefined;
   /** Named in the delivery record, whatever they are now. */
   #named = new Set<LogSource>();
   /** How many were when all were looked at last. */
@@ -63,7 +63,7 @@ export class CursorChanges {
 
   /** A write that had positions in it may have failed: whatever comes next brings its own. */
   forgetBase(): void {
-    this.#base = 'unknown';
+    this.#base = 'lost';
     this.#describedAt = undefined;
   }
 
@@ -84,6 +84,7 @@ export class CursorChanges {
   /** @param isComplete every cursor is as it is now, and not only those that count. */
   take(isComplete: boolean, nowMs: number): CursorChange {
     const base = this.#base;
+    if (base === 'lost') return this.#rebase(nowMs);
     if (base === undefined) {
       return this.#sources.all.size <= NAMED_MIN
         ? { cursors: this.#describe(undefined, nowMs) }

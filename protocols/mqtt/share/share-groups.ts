@@ -221,6 +221,7 @@ export class SharedGroups {
     dispatchers.restore(group, [subscription], cursors);
     const base = known.baseId === undefined ? undefined : { id: known.baseId, places: [] };
     group.changes = new CursorChanges(dispatchers.cursorsFor(group), base, known.named);
+    if (known.baseId === UNKNOWN_BASE) group.changes.forgetBase();
     known.places = NO_PLACES;
     known.named = [];
     // What is too old, or too much, is found before the first of it is sent: `CatchUp` asks for that itself.
@@ -271,7 +272,8 @@ export class SharedGroups {
       group?.changes && takeChange(group.changes, isComplete, this.#options.hub.clock.monotonic());
     const base = change?.base;
     if (base !== undefined) known.baseId = base?.id;
-    // Of one that is not in memory, cursors have not changed.
+    // Of one that is not in memory, cursors have not changed; all of them are right against whatever positions.
+    if (group === undefined && known.baseId === UNKNOWN_BASE) known.named = decodePlaces(known.places);
     const { owed, memberIds } = known;
     const named = change?.cursors ?? known.named;
     if (isComplete) known.named = named;

@@ -344,6 +344,31 @@ it('a group of very many partitions writes those that something was given from, 
   expect((await take(again)).sort()).toEqual(['after', 'after too']);
 });
 
+it('a group whose write was refused says all of its cursors with the next', async () => {
+  const served = await Served.started();
+  for (let index = 0; index < 200; index++) await served.hub.produce(`t${index}`, { value: 'old' });
+  const filter = '$share/workers/#';
+  const stored = await served.member({ clientId: 'a', durable: true, filter });
+  const other = await served.member({ clientId: 'b', filter });
+  const log = served.hub.stateLog('__mqtt_sessions');
+  const send = async (payload: string, member: RawMqtt): Promise<void> => {
+    await served.publish(payload);
+    expect(await take(member)).toEqual([payload]);
+    // What it has acknowledged is known.
+    await take(member);
+    served.hub.clock.advance(1000);
+    await served.atRest();
+  };
+  await send('first', stored);
+  log.refusal = { refused: 'disk-full', message: 'the disk is full' };
+  await send('second', other);
+  log.refusal = undefined;
+  const before = log.partitions.flat().length;
+  await send('third', stored);
+  const written = log.partitions.flat().slice(before);
+  expect(written.map(({ key }) => String.fromCharCode(key[0]!))).toContain('h');
+});
+
 it('there are as many groups as there may be: 0x97', async () => {
   const hub = new FakeHub();
   const frontEnd = createMqttFrontEnd(hub, { sharedGroupsMax: 1 });
