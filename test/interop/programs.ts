@@ -26,6 +26,9 @@ const INSTALLED_BY: Readonly<Record<Exclude<ProgramName, PreparedName>, string>>
   mosquitto_pub: 'apt-get install mosquitto-clients',
   mosquitto: 'apt-get install mosquitto',
   curl: 'apt-get install curl',
+  promtool: 'apt-get install prometheus',
+  'systemd-analyze': 'apt-get install systemd',
+  'systemd-notify': 'apt-get install systemd',
 };
 
 const PREPARED_BY: Readonly<Record<PreparedName, () => Promise<string | undefined>>> = {

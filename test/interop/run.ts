@@ -17,11 +17,13 @@ import { mqttDifferential } from './mqtt-differential/mqtt-differential.ts';
 import { mqttSequences } from './mqtt-sequences/mqtt-sequences.ts';
 import { mqttToKafka } from './mqtt-to-kafka.ts';
 import { offsets } from './offsets.ts';
+import { packageCases } from './package.ts';
 import { missingPrograms } from './programs.ts';
 import { pythonClients } from './python-clients.ts';
 import { readmeTryIt } from './readme.ts';
 import { restarts } from './restarts.ts';
 import { streamsCases, streamsExactlyOnce } from './streams.ts';
+import { supervisionCases } from './supervision.ts';
 import { topicTools } from './topic-tools.ts';
 import { transactionCases } from './transactions.ts';
 
@@ -37,6 +39,8 @@ const cases: readonly InteropCase[] = [
   ...groupCases,
   ...topicTools,
   ...logFiles,
+  ...packageCases,
+  ...supervisionCases,
   ...pythonClients,
   ...goClients,
   ...javaClients,

@@ -1,0 +1,133 @@
+// What npm makes of the repository, in an empty folder: the package's files, and a hub that comes out of it. And what the
+// image is built from, without a container: the same files in a folder of their own.
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Child, run } from '../helpers/child.ts';
+import { temporaryDirectory } from '../helpers/hub-process.ts';
+import type { InteropCase } from './case.ts';
+import { freePort } from './own-hub.ts';
+
+const repository = join(import.meta.dirname, '..', '..');
+const PACKED_BYTES_MAX = 3 << 20;
+const INSTALL_MS = 300_000;
+const DEFAULT_LISTENERS = ['kafka', 'mqtt', 'mqtt-ws', 'admin'];
+
+interface Packed {
+  readonly filename: string;
+  readonly size: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+const packed: InteropCase = {
+  name: 'npm pack: npx polylog start works in an empty folder, and stops cleanly',
+  needs: [],
+  timeoutMs: 2 * INSTALL_MS,
+  async run() {
+    const directory = temporaryDirectory();
+    try {
+      const told = await run('npm', ['pack', '--json', '--pack-destination', directory.path], {
+        workingDirectory: repository,
+      });
+      const [{ filename, size, files }] = JSON.parse(told.toString()) as [Packed];
+      holdsWhatItShould(files.map(({ path }) => path));
+      ok(size < PACKED_BYTES_MAX, `the package has ${size} bytes`);
+      writeFileSync(join(directory.path, 'package.json'), '{"private":true}\n');
+      const flags = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund'];
+      await run('npm', ['install', ...flags, join(directory.path, filename)], {
+        workingDirectory: directory.path,
+        timeoutMs: INSTALL_MS,
+      });
+      await serves(directory.path);
+      return `${files.length} files, ${Math.round(size / 1_024)} KiB`;
+    } finally {
+      directory.remove();
+    }
+  },
+};
+
+function holdsWhatItShould(paths: readonly string[]): void {
+  const needed = [
+    ...[
+      'dist/src/main.js',
+      'dist/src/polylog.js',
+      'dist/src/polylog.d.ts',
+      'dist/src/aedes/aedes-store.d.ts',
+    ],
+    ...['config/polylog.toml', 'config/polylog.schema.json', 'config/deploy/polylog.service'],
+    ...['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json'],
+  ];
+  deepEqual(
+    needed.filter((path) => !paths.includes(path)),
+    [],
+  );
+  const wrong = /^(?:test|src|storage|protocols|node_modules)\/|(?<!\.d)\.ts$|\.test\.|\.tsbuildinfo$|^\./;
+  deepEqual(
+    paths.filter((path) => wrong.test(path)),
+    [],
+  );
+}
+
+/** The default configuration, but for its ports. */
+async function serves(workingDirectory: string): Promise<void> {
+  const settings: string[] = [];
+  let adminPort = 0;
+  for (const name of DEFAULT_LISTENERS) {
+    const port = await freePort();
+    if (name === 'admin') adminPort = port;
+    settings.push('--set', `listener.${name}.bind=127.0.0.1:${port}`);
+  }
+  const polylog = async (argv: readonly string[], input = ''): Promise<string> =>
+    (
+      await run('npx', ['--no-install', 'polylog', ...argv, '--admin', `http://127.0.0.1:${adminPort}`], {
+        workingDirectory,
+        input,
+      })
+    ).toString();
+  const hub = new Child('npx', ['--no-install', 'polylog', 'start', ...settings], {
+    workingDirectory,
+    timeoutMs: INSTALL_MS,
+  });
+  await hub.waitFor(/is ready after (\d+) ms/, INSTALL_MS);
+  equal(await polylog(['health']), 'ready\n');
+  await polylog(['produce', 'greetings'], 'hello\n');
+  const record = JSON.parse(await polylog(['consume', 'greetings'])) as { value: string };
+  equal(record.value, 'hello');
+  ok(existsSync(join(workingDirectory, 'data', 'topics', 'greetings')));
+  hub.kill('SIGTERM');
+  equal((await hub.finished).code, 0);
+}
+
+const imageBuild: InteropCase = {
+  name: 'the Dockerfile: what its first stage copies is what npm run build needs',
+  needs: [],
+  timeoutMs: INSTALL_MS,
+  async run() {
+    const directory = temporaryDirectory();
+    try {
+      const [, stage] = readFileSync(join(repository, 'config/deploy/Dockerfile'), 'utf8').split(
+        /^FROM .*$/m,
+      );
+      for (const [, sources = '', target = ''] of stage!.matchAll(/^COPY (.*) (\S+)$/gm))
+        for (const source of sources.split(' '))
+          cpSync(join(repository, source), join(directory.path, target === './' ? source : target), {
+            recursive: true,
+          });
+      // In place of `npm ci`, which other cases prove.
+      mkdirSync(directory.path, { recursive: true });
+      symlinkSync(join(repository, 'node_modules'), join(directory.path, 'node_modules'));
+      await run('npm', ['run', 'build'], { workingDirectory: directory.path, timeoutMs: INSTALL_MS });
+      const version = await run('node', ['dist/src/main.js', '--version'], {
+        workingDirectory: directory.path,
+      });
+      const { version: own } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
+        version: string;
+      };
+      equal(version.toString(), `${own}\n`);
+    } finally {
+      directory.remove();
+    }
+  },
+};
+
+export const packageCases: readonly InteropCase[] = [packed, imageBuild];
