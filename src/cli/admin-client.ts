@@ -17,10 +17,13 @@ export function addAdminOptions(command: Command): Command {
     .addOption(
       new Option('--output <form>', 'for people or for programs').choices(['table', 'json']).default('table'),
     )
-    .showHelpAfterError(
-      `(polylog ${command.parent?.name() ?? ''} ${command.name()} --help shows what there is)`,
-    )
+    .showHelpAfterError(`(${pathOf(command)} --help shows what there is)`)
     .exitOverride();
+}
+
+/** As it is typed: `polylog topics list`. */
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
 /** What ends a command: a message, and the exit code that says what kind of failure it is. */

@@ -19,6 +19,7 @@ export function addCompletionCommand({ program, surroundings, finish }: CommandL
     .description('print a completion script for a shell')
     .addArgument(new Argument('<shell>').choices(SHELLS))
     .addHelpText('after', EXAMPLES)
+    .showHelpAfterError('(polylog completion --help shows what there is)')
     .exitOverride()
     .action((shell: Shell) => {
       surroundings.out(SCRIPTS[shell](pathsOf(program)));
@@ -43,12 +44,12 @@ function pathsOf(command: Command, path = ''): CommandPath[] {
 const SCRIPTS: Readonly<Record<Shell, (paths: readonly CommandPath[]) => string>> = {
   bash: (paths) => `# Completion of polylog for bash.
 _polylog() {
-  local current=\${COMP_WORDS[COMP_CWORD]} path="" word
+  local current=\${COMP_WORDS[COMP_CWORD]} given="" word
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    [[ $word == -* ]] || path="\${path:+$path }$word"
+    [[ $word == -* ]] || given="\${given:+$given }$word"
   done
   local words
-  case "$path" in
+  case "$given" in
 ${paths
   .map(({ path, words }) => `    ${path === '' ? '""' : `"${path}"*`}) words="${words.join(' ')}" ;;`)
   .toReversed()
@@ -61,11 +62,12 @@ complete -o default -F _polylog polylog
   zsh: (paths) => `#compdef polylog
 # Completion of polylog for zsh.
 _polylog() {
-  local path="" word
+  # Not "path", which zsh keeps for itself.
+  local given="" word
   for word in "\${words[@]:1:$((CURRENT - 2))}"; do
-    [[ $word == -* ]] || path="\${path:+$path }$word"
+    [[ $word == -* ]] || given="\${given:+$given }$word"
   done
-  case "$path" in
+  case "$given" in
 ${paths
   .map(({ path, words }) => `    (${path === '' ? '' : `"${path}"*`}) compadd -- ${words.join(' ')} ;;`)
   .toReversed()

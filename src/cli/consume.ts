@@ -1,12 +1,12 @@
 // `polylog consume`: records of a topic as lines. A range is what the log holds when the command begins: it ends there, or
 // goes on with `--follow`. With `--group` it goes on where the group is, and commits what has been printed.
-import { InvalidArgumentError, Option } from 'commander';
+import { Argument, InvalidArgumentError, Option } from 'commander';
 import { type AdminClient, AdminFailure, type AdminOptions } from './admin-client.ts';
 import { addVerb, asks, type CommandLine, part, query } from './noun.ts';
 import { parseRange, type Range } from './range.ts';
 import { recordPrinter } from './record-printer.ts';
 import { EXIT, type Surroundings } from './surroundings.ts';
-import { wholeNumber } from './topics.ts';
+import { countNumber } from './topics.ts';
 
 interface ConsumeOptions extends AdminOptions {
   readonly group?: string;
@@ -53,12 +53,19 @@ One JSON object a line. In --format: %t topic, %p partition, %o offset, %T times
 `;
 
 export function addConsumeCommand(line: CommandLine): void {
-  addVerb(line.program, 'consume', 'records of a topic, a line each', EXAMPLES)
+  const command = addVerb(line.program, 'consume', 'records of a topic, a line each', EXAMPLES);
+  // Taken, as everywhere, but there is one form: lines of JSON, unless --format says another.
+  command.options.find(({ long }) => long === '--output')?.hideHelp();
+  command
     .argument('<topic[:partition]>')
-    .argument('[range]', 'from:to; start, end, 100, -10, @-1h, @2026-01-01, :+50', range, { from: 'start' })
+    .addArgument(
+      new Argument('[range]', 'from:to; start, end, 100, -10, @-1h, @2026-01-01, :+50')
+        .argParser(range)
+        .default({ from: 'start' }, 'start'),
+    )
     .option('--group <group>', 'go on where it is, and commit what was printed; it must have no members')
     .option('--follow', 'go on with what comes')
-    .option('--limit <records>', 'stop after so many', wholeNumber)
+    .option('--limit <records>', 'stop after so many', countNumber)
     .option('--match <key>', 'only records with exactly this key')
     .option('--contains <text>', 'only records with this text in key or value')
     .option('--uncommitted', 'records of open and aborted transactions too')

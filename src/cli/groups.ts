@@ -72,7 +72,7 @@ export function addGroupCommands(line: CommandLine): void {
           groupId,
           state,
           members,
-          protocolType,
+          protocolType === '' ? null : protocolType,
           protocol,
         ],
       ),

@@ -7,7 +7,7 @@ import type { IClientOptions, IPublishPacket, MqttClient } from 'mqtt';
 import { addTo } from './groups.ts';
 import type { CommandLine } from './noun.ts';
 import { EXIT, type Surroundings } from './surroundings.ts';
-import { wholeNumber } from './topics.ts';
+import { countNumber } from './topics.ts';
 
 interface MqttOptions {
   readonly url?: string;
@@ -34,6 +34,8 @@ interface PubOptions extends MqttOptions {
 const DEFAULT_URL = 'mqtt://127.0.0.1:1883';
 const CONNECT_MS = 10_000;
 
+const FROM_PLACES = 'earliest, an offset, a time such as 2026-09-01T00:00:00Z, or -1h';
+
 const SUB_EXAMPLES = `
 Examples:
   polylog sub '#'
@@ -57,7 +59,7 @@ export function addMqttClientCommands({ program, surroundings, finish }: Command
     .description('subscribe over MQTT and print what comes')
     .argument('<filter...>', 'topic filters')
     .option('--from <place>', 'history first: earliest, an offset, a time, -1h')
-    .option('--count <messages>', 'stop after so many', wholeNumber)
+    .option('--count <messages>', 'stop after so many', countNumber)
     .option('--new-only', 'no retained messages')
     .addOption(
       new Option('--output <form>', 'topic and text, or JSON').choices(['text', 'json']).default('text'),
@@ -94,6 +96,11 @@ function qosOf(text: string): 0 | 1 | 2 {
   const qos = Number(text);
   if (qos === 0 || qos === 1 || qos === 2) return qos;
   throw new InvalidArgumentError('It must be 0, 1 or 2.');
+}
+
+/** What the client library rejects with when a SUBACK refuses. */
+interface RefusedSubscribe extends Error {
+  readonly packet?: { readonly properties?: { readonly reasonString?: string } };
 }
 
 /** What ends a command. */
@@ -175,10 +182,17 @@ function subscribe(
     // Whoever waits for it comes later.
     ended.catch(() => undefined);
     const rh = newOnly === true ? 2 : 0;
-    const granted = await client.subscribeAsync(
-      Object.fromEntries(filters.map((filter) => [filter, { qos: options.qos, rap: true, rh }])),
-      from === undefined ? {} : { properties: { userProperties: { 'polylog.from': from } } },
-    );
+    const granted = await client
+      .subscribeAsync(
+        Object.fromEntries(filters.map((filter) => [filter, { qos: options.qos, rap: true, rh }])),
+        from === undefined ? {} : { properties: { userProperties: { 'polylog.from': from } } },
+      )
+      .catch((error: RefusedSubscribe) => {
+        const told = error.packet?.properties?.reasonString;
+        if (told === undefined) throw error;
+        const places = from === undefined ? '' : ` (--from takes ${FROM_PLACES})`;
+        throw new MqttFailure(`the hub refuses: ${told}${places}`);
+      });
     const refused = granted.find(({ qos }) => qos > 2);
     if (refused !== undefined)
       throw new MqttFailure(`${refused.topic} is refused: 0x${refused.qos.toString(16)}`);
@@ -191,6 +205,13 @@ function publish(
   { message, file, lines, retain = false, property = [], ...options }: PubOptions,
   surroundings: Surroundings,
 ): Promise<number> {
+  // With QoS 0 no answer would tell.
+  if (/[+#\0]/.test(topic) || topic === '') {
+    surroundings.err(
+      `${JSON.stringify(topic)} is no topic to publish to: it has no wildcards, and is not empty\n`,
+    );
+    return Promise.resolve(EXIT.wrongUsage);
+  }
   return withClient(options, surroundings, async (client) => {
     const userProperties: Record<string, string[]> = {};
     for (const each of property) {

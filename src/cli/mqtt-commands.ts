@@ -263,7 +263,11 @@ function resolvedTable(answer: Readonly<Record<string, unknown>>): string {
   const read = topics as { topic: string; rules: unknown[]; partitions: number[] }[]; // the answer for a filter
   return `${text}\n${table(
     ['TOPIC', 'RULES', 'PARTITIONS'],
-    read.map(({ topic, rules, partitions }) => [topic, rules.join(' '), partitions.length]),
+    read.map(({ topic, rules, partitions }) => [
+      topic,
+      rules.length === 0 ? null : rules.join(' '),
+      partitions.length,
+    ]),
   )}`;
 }
 

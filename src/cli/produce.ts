@@ -34,7 +34,7 @@ const EXAMPLES = `
 Examples:
   echo hello | polylog produce greetings
   polylog produce orders --key 17 --header source=import < lines.txt
-  polylog consume orders --output json | polylog produce orders-copy --json
+  polylog consume orders | polylog produce orders-copy --json
 
 Each line is a value. With --json each is a record as polylog consume prints it: key, value, headers, partition.
 `;
@@ -50,7 +50,7 @@ export function addProduceCommand(line: CommandLine): void {
       asks(line, async (admin, options: ProduceOptions, topic: string) => {
         const producer = new Producer(admin, options, topic);
         await producer.run(line.surroundings);
-        print(line.surroundings, options, producer.summary, ({ records }) => `${records} records\n`);
+        print(line.surroundings, options, producer.summary, ({ records }) => `${recordsOf(records)}\n`);
       }),
     );
 }
@@ -60,6 +60,7 @@ class Producer {
   readonly #options: ProduceOptions;
   readonly #topic: string;
   #records = 0;
+  #lines = 0;
   readonly #last = new Map<number, number>();
 
   constructor(admin: AdminClient, options: ProduceOptions, topic: string) {
@@ -95,28 +96,48 @@ class Producer {
 
   async #send(lines: readonly string[]): Promise<void> {
     const { json } = this.#options;
-    const records = json === true ? lines.filter((line) => line.trim() !== '') : lines.map(this.#recordOf);
-    if (records.length === 0) return;
+    const first = this.#lines + 1;
+    this.#lines += lines.length;
+    const numbers = lines.flatMap((line, at) => (json === true && line.trim() === '' ? [] : [first + at]));
+    if (numbers.length === 0) return;
+    const records = numbers.map((number) => {
+      const line = lines[number - first] ?? '';
+      return json === true ? line : this.#recordOf(line);
+    });
     const path = `/api/v1/topics/${part(this.#topic)}/records`;
     const body = records.map((record) => `${record}\n`).join('');
-    const answer = await this.#admin.ask<Appended>('POST', path, {
-      body,
-      contentType: 'application/x-ndjson',
+    const request = { body, contentType: 'application/x-ndjson' };
+    const answer = await this.#admin.ask<Appended>('POST', path, request).catch((error) => {
+      throw error instanceof AdminFailure ? this.#withLine(error, numbers) : error;
     });
     for (const { partition, offset, error } of answer.records) {
       if (error !== undefined || offset === undefined) {
         const told = error?.message ?? 'a record was not appended';
-        throw new AdminFailure(`after ${this.#records} records: ${told}`, EXIT.failed);
+        throw new AdminFailure(`after ${recordsOf(this.#records)}: ${told}`, EXIT.failed);
       }
       this.#records++;
       this.#last.set(partition, offset);
     }
   }
 
+  /** The API names a record by its place in the request, where it names one. */
+  #withLine({ message, exitCode }: AdminFailure, numbers: readonly number[]): AdminFailure {
+    const told = message.replace(/^records\.(\d+)(\.[^:]+)?: /, (_all, at: string, member = '') => {
+      const name = member === '' ? '' : `${member.slice(1)}: `;
+      return `line ${numbers[Number(at)]}: ${name}`;
+    });
+    const done = this.#records === 0 ? '' : `after ${recordsOf(this.#records)}: `;
+    return new AdminFailure(`${done}${told}`, exitCode);
+  }
+
   readonly #recordOf = (value: string): string => {
     const { key, header: headers, partition } = this.#options;
     return JSON.stringify({ key, value, headers, partition });
   };
+}
+
+function recordsOf(count: number): string {
+  return `${count} ${count === 1 ? 'record' : 'records'}`;
 }
 
 function charactersOf(lines: readonly string[]): number {

@@ -36,8 +36,8 @@ const EXAMPLES = `
 Examples:
   polylog topics list
   polylog topics list --output json | jq -r 'select(.internal | not) | .topic'
-  polylog topics create orders --partitions 12 --config retention.ms=7d
-  polylog topics alter orders --config retention.ms=604800000 --unset max.message.bytes
+  polylog topics create orders --partitions 12 --config retention.ms=604800000
+  polylog topics alter orders --config retention.ms=86400000 --unset max.message.bytes
   polylog topics add-partitions orders 24
   polylog topics delete orders
 
@@ -192,6 +192,13 @@ function cellsOf(item: TopicItem) {
 function wordingOf(topic: Topic): string {
   const config = topic.config.map(({ name, value, source }) => [name, value, source]);
   return `${table(HEADINGS, [cellsOf(topic)])}\n${table(['CONFIG', 'VALUE', 'FROM'], config)}`;
+}
+
+/** Of something that there is at least one of. */
+export function countNumber(text: string): number {
+  const count = wholeNumber(text);
+  if (count === 0) throw new InvalidArgumentError('It must be 1 or more.');
+  return count;
 }
 
 export function wholeNumber(text: string): number {

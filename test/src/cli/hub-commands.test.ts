@@ -110,6 +110,11 @@ describe('produce and consume', () => {
     expect(await done(['produce', 'other'], 'a\nb\n')).toBe('2 records\n');
   });
 
+  it('names the line that is wrong', async () => {
+    const { exitCode, err } = await run(['produce', 'other', '--json'], '\n{"value":"a"}\n{"value":');
+    expect([exitCode, err]).toEqual([1, expect.stringMatching(/^after 1 record: line 3: is not JSON/)]);
+  });
+
   it.each([
     [['log'], ['one', 'two', 'three', 'four']],
     [
@@ -158,7 +163,7 @@ describe('produce and consume', () => {
     await done(['produce', 'numbers'], '{"n":9007199254740993}\n');
     const printed = await done(['consume', 'numbers', '--value', 'json']);
     expect(printed).toContain('"value":{"n":9007199254740993}');
-    expect(await done(['produce', 'copy', '--json'], printed)).toBe('1 records\n');
+    expect(await done(['produce', 'copy', '--json'], printed)).toBe('1 record\n');
     expect(await done(['consume', 'copy', '--format', '%v'])).toBe('{"n":9007199254740993}\n');
   });
 
@@ -202,7 +207,7 @@ describe('produce and consume', () => {
   it('produce --json says which line is no record', async () => {
     const { exitCode, err } = await run(['produce', 'log', '--json'], '{"value":"a"}\n{"valeu":"b"}\n');
     expect(exitCode).toBe(1);
-    expect(err).toMatch(/records\.1.*valeu/);
+    expect(err).toMatch(/^line 2: .*valeu/);
   });
 
   it('offsets: ends and times of each partition', async () => {
@@ -314,6 +319,9 @@ describe('sub and pub', () => {
   it.each([
     [['sub', 'a/#/b'], 1, /./],
     [['sub', '#', '--qos', '3'], 2, /0, 1 or 2/],
+    [['sub', '#', '--count', '0'], 2, /1 or more/],
+    [['sub', '#', '--from', 'somewhere'], 1, /the hub refuses: The history .*--from takes earliest/],
+    [['pub', 'a/#', '-m', 'x'], 2, /no topic to publish to/],
     [['pub', 'a', '-m', 'x', '--url', 'ftp://x'], 2, /no URL/],
     [['pub', 'a', '-m', 'x', '--url', 'mqtt://127.0.0.1:1'], 3, /cannot be reached/],
     [['pub', 'a', '-m', 'x', '--property', 'nothing'], 2, /name=value/],
