@@ -345,6 +345,10 @@ describe('completion', () => {
     for (const word of ['topics', 'add-partitions', 'consume', '--follow']) expect(script).toContain(word);
   });
 
+  it('zsh: leaves its array of programs alone, of which it could make no text', async () => {
+    expect(await done(['completion', 'zsh'])).not.toMatch(/\blocal\b[^\n]*\bpath=/);
+  });
+
   it('bash completes with it', async () => {
     const directory = temporaryDirectory();
     const file = path.join(directory.path, 'polylog.bash');
