@@ -81,7 +81,7 @@ async function nextVerdict(
 
 /** Where the next batch with a right checksum begins, of whatever format; `end` when there is none. */
 async function nextBatchPosition(file: OpenFile, from: number, end: number): Promise<number> {
-  const window = Buffer.allocUnsafeSlow(SCAN_BYTES);
+  const window = Buffer.allocUnsafeSlow(Math.min(SCAN_BYTES, end - from));
   const view = viewOf(window);
   for (let position = from; position + BATCH_FRAME_BYTES <= end; ) {
     const loaded = await file.read(window, 0, Math.min(window.length, end - position), position);

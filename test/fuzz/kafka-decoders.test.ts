@@ -6,7 +6,7 @@
 
 import { join } from 'node:path';
 import { fc } from '@fast-check/vitest';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WireError } from '../../protocols/kafka/wire/errors.ts';
 import type { Message } from '../../protocols/kafka/wire/message.ts';
 import { WireReader } from '../../protocols/kafka/wire/reader.ts';
@@ -25,8 +25,14 @@ const HELD_BYTES_MIN = 64 * 1024;
 /** What the collector's own books are off by. */
 const SCALE_BYTES = 64 * 1024;
 
-// Many errors are made here, and nobody reads where each came from.
-Error.stackTraceLimit = 0;
+// Many errors are made here, and nobody reads where each came from; those of the next file of this worker are read.
+const { stackTraceLimit } = Error;
+beforeAll(() => {
+  Error.stackTraceLimit = 0;
+});
+afterAll(() => {
+  Error.stackTraceLimit = stackTraceLimit;
+});
 
 const requests = goldenRequests();
 
