@@ -4,6 +4,11 @@ import { runCommandLine } from './cli/program.ts';
 import { StreamOutput } from './cli/stream-output.ts';
 
 const output = new StreamOutput(process.stdout);
+// A reader that has enough (`head`) and goes away is no fault of any command. Other faults of the output end the process,
+// unless it is a StreamOutput that waits for them.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE' && process.stdout.listenerCount('error') === 1) throw error;
+});
 let interrupt: AbortController | undefined;
 
 function interrupted(): AbortSignal {
