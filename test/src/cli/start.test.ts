@@ -163,7 +163,7 @@ describe('one clear line, exit 1, no stack:', () => {
 
   it('a data directory that is a file', async () => {
     await writeFile(data, '');
-    expect(await failure(start())).toBe(`${EPHEMERAL}:5: server.data_dir: ${data} is not a directory\n`);
+    expect(await failure(start())).toBe(`${EPHEMERAL}:6: server.data_dir: ${data} is not a directory\n`);
   });
 
   it('a data directory that cannot be written', async () => {

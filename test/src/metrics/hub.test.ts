@@ -6,7 +6,7 @@ import { type AdminFixture, openAdmin } from '../admin/admin-fixture.ts';
 /** Nothing of it is there before something happens. */
 const AFTER_EVENTS = new Set(['group_lag_max', 'groups']);
 
-const LINE = /^[a-z_0-9]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)*\})? (?:[-+0-9.e]+|NaN|\+Inf)$/;
+const LINE = /^[a-z_0-9]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)*\})? (?:[-+0-9.e]+|NaN|Nan|\+Inf)$/;
 
 let admin: AdminFixture;
 
