@@ -77,18 +77,22 @@ class Producer {
   async run({ input }: Surroundings): Promise<void> {
     let rest = '';
     let lines: string[] = [];
+    let characters = 0;
     const decoder = new TextDecoder('utf-8');
     for await (const piece of input ?? []) {
       const pieces = (rest + decoder.decode(piece, { stream: true })).split('\n');
       rest = pieces.pop() ?? '';
       for (const each of pieces) {
         lines.push(each);
-        if (lines.length < LINES_MAX && charactersOf(lines) < CHARACTERS_MAX) continue;
+        characters += each.length;
+        if (lines.length < LINES_MAX && characters < CHARACTERS_MAX) continue;
         await this.#send(lines);
         lines = [];
+        characters = 0;
       }
       await this.#send(lines);
       lines = [];
+      characters = 0;
     }
     rest += decoder.decode();
     if (rest !== '') await this.#send([rest]);
@@ -138,10 +142,6 @@ class Producer {
 
 function recordsOf(count: number): string {
   return `${count} ${count === 1 ? 'record' : 'records'}`;
-}
-
-function charactersOf(lines: readonly string[]): number {
-  return lines.reduce((sum, line) => sum + line.length, 0);
 }
 
 function addHeader(text: string, before: readonly Header[] = []): readonly Header[] {

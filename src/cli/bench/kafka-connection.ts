@@ -1,4 +1,4 @@
-// The barest Kafka client, for a load: five requests in versions without compact fields, record batches v2 without
+// The barest Kafka client, for a load: four requests in versions without compact fields, record batches v2 without
 // compression. Everything it asks for comes from one hub, so it stays on the connection it has.
 import { connect, type Socket } from 'node:net';
 import { crc32c } from '@node-rs/crc32';
