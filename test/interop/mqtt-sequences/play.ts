@@ -1,6 +1,6 @@
 // Plays one sequence against a server. `strict`: byte for byte. `lenient`: CONNACK by its code, and where the
 // connection must end, by any DISCONNECT, a CONNACK that refuses, or a plain close.
-import { RawConnection, variableByteInteger } from '../raw-connection.ts';
+import { RawConnection, variableByteInteger } from '../../helpers/raw-connection.ts';
 import type { Sequence, Step } from './sequences.ts';
 
 export type Outcome =

@@ -11,8 +11,7 @@
 // `"t"` is a string behind its length, `'x'` bytes as they are, `~` the length 0 of properties in version 5 and nothing
 // below, `{5: 00}` and `{4: 00}` bytes of version 5, or of those below it, alone. At the end each connection that was
 // not ended must answer PINGREQ with PINGRESP, so nothing may have come that no line has.
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { RawConnection, variableByteInteger } from '../../../helpers/raw-connection.ts';
 
 const NOTHING_MS = 10_000;
 
@@ -111,50 +110,26 @@ function stringOf(text: string): Buffer {
   return Buffer.concat([Buffer.from([bytes.length >> 8, bytes.length & 255]), bytes]);
 }
 
-function variableByteInteger(value: number): Buffer {
-  const bytes: number[] = [];
-  for (let rest = value; bytes.length === 0 || rest > 0; rest = Math.floor(rest / 128)) {
-    bytes.push((rest % 128) + (rest >= 128 ? 128 : 0));
-  }
-  return Buffer.from(bytes);
-}
-
 /** One connection; `expect` says what is wrong with what comes next. */
 class Wire {
   isOver = false;
-  readonly #socket: Socket;
-  #bytes = Buffer.alloc(0);
-  #ended = false;
-  #wake: () => void = () => undefined;
+  readonly #connection: RawConnection;
 
-  private constructor(socket: Socket) {
-    this.#socket = socket;
-    socket.setNoDelay(true);
-    socket.on('data', (bytes) => {
-      this.#bytes = Buffer.concat([this.#bytes, bytes]);
-      this.#wake();
-    });
-    const end = (): void => {
-      this.#ended = true;
-      this.#wake();
-    };
-    // A reset is an end like others.
-    socket.on('end', end).on('close', end).on('error', end);
+  private constructor(connection: RawConnection) {
+    this.#connection = connection;
   }
 
   static async open(port: number): Promise<Wire> {
-    const socket = connect(port, '127.0.0.1');
-    await once(socket, 'connect');
-    return new Wire(socket);
+    return new Wire(await RawConnection.open(port));
   }
 
   send(bytes: Buffer): void {
-    this.#socket.write(bytes);
+    this.#connection.send(bytes);
   }
 
   destroy(): void {
     this.isOver = true;
-    this.#socket.destroy();
+    this.#connection.destroy();
   }
 
   /** @param text undefined for the end of the connection */
@@ -171,41 +146,12 @@ class Wire {
     return isRight ? undefined : `came ${packet.toString('hex')}`;
   }
 
+  /** Undefined when the connection ended. Only what does not come is waited for to the end. */
   async #next(): Promise<Buffer | undefined> {
-    for (;;) {
-      const length = lengthOf(this.#bytes);
-      if (length !== undefined && length <= this.#bytes.length) {
-        const packet = this.#bytes.subarray(0, length);
-        this.#bytes = this.#bytes.subarray(length);
-        return packet;
-      }
-      if (this.#ended) return undefined;
-      await this.#change();
-    }
+    const packet = await this.#connection.next(NOTHING_MS);
+    if (packet === 'nothing') throw new Error('nothing came');
+    return packet === 'end' ? undefined : packet;
   }
-
-  /** Only what does not come is waited for to the end. */
-  #change(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error('nothing came')), NOTHING_MS);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-  }
-}
-
-/** Of the packet that the bytes begin with; undefined while they do not tell. */
-function lengthOf(bytes: Buffer): number | undefined {
-  let length = 0;
-  for (let index = 1; index < 5; index++) {
-    const byte = bytes[index];
-    if (byte === undefined) return undefined;
-    length += (byte & 127) * 128 ** (index - 1);
-    if (byte < 128) return index + 1 + length;
-  }
-  return undefined;
 }
 
 /** The first byte and what stands behind the remaining length. */
