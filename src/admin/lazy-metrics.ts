@@ -1,5 +1,5 @@
-// The metrics of the hub, for all listeners together. Imported when the hub serves already: a start does not pay for it,
-// and yet it is watched from then on how late the event loop is.
+// The metrics of the hub, for all listeners together. What makes their text is imported when somebody first asks: a start does
+// not pay for it. From then on it is watched how late the event loop is.
 import type { MetricSink } from '../../protocols/port.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { HttpCounters } from './http-counters.ts';

@@ -1,8 +1,15 @@
 // What routes of clients, sessions and messages have in common.
 import * as z from 'zod';
-import type { MessagingDirectory, Principal, SubscriptionView } from '../../protocols/port.ts';
+import type {
+  MessagingDirectory,
+  NamePage,
+  NameQuery,
+  Principal,
+  SubscriptionView,
+} from '../../protocols/port.ts';
 import { requireAccess } from './access.ts';
 import { AdminError } from './errors.ts';
+import { cursorBehind, nameQuery, type Page, type PageQuery } from './paging.ts';
 import { count } from './shapes.ts';
 import type { AdminTarget } from './target.ts';
 
@@ -47,4 +54,20 @@ export function subscriptionItem(view: SubscriptionView): z.output<typeof subscr
 /** JSON has no infinity. */
 export function finiteOrNull(value: number): number | null {
   return Number.isFinite(value) ? value : null;
+}
+
+interface Directory<View> {
+  ids(query: NameQuery): NamePage;
+  get(clientId: string): View | undefined;
+}
+
+/** A page of clients or sessions: only those that are shown are made a view of. One that goes meanwhile is left out. */
+export function pageOfViews<View, Item>(
+  directory: Directory<View>,
+  query: PageQuery,
+  itemOf: (view: View) => Item,
+): Page<Item> {
+  const page = directory.ids(nameQuery(query));
+  const views = page.names.flatMap((clientId) => directory.get(clientId) ?? []);
+  return { items: views.map(itemOf), next: cursorBehind(page) };
 }

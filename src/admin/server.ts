@@ -45,7 +45,7 @@ export interface HttpServerOptions {
   readonly operations?: Operations;
 }
 
-/** No route takes a body yet; what a client sends with a GET is bounded all the same. */
+/** Of routes that say nothing else; what a client sends with a GET is bounded all the same. */
 const BODY_BYTES_MAX = 64 * 1024;
 /** Request line and headers together; the longest group id that Kafka allows fits, percent-encoded or not. */
 const HEADER_BYTES_MAX = 128 * 1024;

@@ -8,6 +8,15 @@ export const count = z.int().min(0);
 
 export const milliseconds = z.int().meta({ description: 'Milliseconds since the epoch.' });
 
+/** The batch that a record lies in. */
+export const batchShape = z.strictObject({
+  baseOffset: count,
+  lastOffset: count,
+  records: count,
+  bytes: count,
+  leaderEpoch: z.int(),
+});
+
 // Object.keys loses the type of the keys of a constant.
 const codes = Object.keys(ERROR_STATUS) as [ErrorCode, ...ErrorCode[]];
 

@@ -4,8 +4,11 @@ import type { ListenerView, Log } from '../../protocols/port.ts';
 import type { ListenerConfig } from '../config/broker-config.ts';
 import { type AdminServer, BrokerError } from '../front-ends.ts';
 import type { Authorize } from './access.ts';
+import { HttpCounters } from './http-counters.ts';
 import type { HttpServer } from './http-server.ts';
+import { LazyMetrics } from './lazy-metrics.ts';
 import type { Operations } from './operations.ts';
+import type { HttpServerOptions } from './server.ts';
 import type { AdminTarget } from './target.ts';
 
 export interface AdminOptions {
@@ -13,7 +16,7 @@ export interface AdminOptions {
   readonly listeners: readonly ListenerConfig[];
   readonly version: string;
   readonly log: Log;
-  /** Default: everyone may read. */
+  /** Default: everyone may do everything. */
   readonly authorize?: Authorize;
   /** Absent = the process has no file and no log of its own. */
   readonly operations?: Operations;
@@ -34,7 +37,10 @@ const DRAIN_MS = 300;
 /** @throws BrokerError `listen`; nothing is left open then. */
 export async function startAdmin(options: AdminOptions): Promise<AdminServer> {
   const open: OpenListener[] = [];
-  const shared = await sharedParts(options);
+  const { target, version, operations } = options;
+  const counters = new HttpCounters(target.hub);
+  const metrics = new LazyMetrics({ target, version, operations, counters });
+  const shared = { ...options, counters, metrics };
   const admin: AdminServer = {
     listeners: () => open.map(viewOf),
     listen: async (listener) => void open.push(await openListener(shared, listener)),
@@ -48,7 +54,7 @@ export async function startAdmin(options: AdminOptions): Promise<AdminServer> {
     },
     close: async () => {
       await Promise.all(open.splice(0).map(closeListener));
-      await shared.metrics.close();
+      await metrics.close();
     },
   };
   try {
@@ -60,20 +66,8 @@ export async function startAdmin(options: AdminOptions): Promise<AdminServer> {
   }
 }
 
-/** What all listeners have together. */
-async function sharedParts(options: AdminOptions) {
-  const [{ HttpCounters }, { LazyMetrics }] = await Promise.all([
-    import('./http-counters.ts'),
-    import('./lazy-metrics.ts'),
-  ]);
-  const { target, version, operations } = options;
-  const counters = new HttpCounters(target.hub);
-  const metrics = new LazyMetrics({ target, version, operations, counters });
-  return { ...options, counters, metrics };
-}
-
 async function openListener(
-  options: Awaited<ReturnType<typeof sharedParts>>,
+  options: Omit<HttpServerOptions, 'listener'>,
   listener: ListenerConfig,
 ): Promise<OpenListener> {
   const { name, host, port, connectionsMax } = listener;

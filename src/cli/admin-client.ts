@@ -29,11 +29,14 @@ function pathOf(command: Command): string {
 /** What ends a command: a message, and the exit code that says what kind of failure it is. */
 export class AdminFailure extends Error {
   readonly exitCode: number;
+  /** The API's own, when it has refused. */
+  readonly code: string | undefined;
 
-  constructor(message: string, exitCode: number) {
+  constructor(message: string, exitCode: number, code?: string) {
     super(message);
     this.name = 'AdminFailure';
     this.exitCode = exitCode;
+    this.code = code;
   }
 }
 
@@ -123,8 +126,8 @@ export class AdminClient {
       throw new AdminFailure(`${this.#base.origin} cannot be reached: ${reasonOf(error)}`, EXIT.notReachable);
     });
     if (answer.ok) return answer;
-    const problem = problemOf(await answer.json().catch(() => undefined));
-    throw new AdminFailure(problem ?? `${url} answered ${answer.status}`, EXIT.failed);
+    const { code, message } = refusalOf(await answer.json().catch(() => undefined));
+    throw new AdminFailure(message ?? `${url} answered ${answer.status}`, EXIT.failed, code);
   }
 
   #lost(error: unknown): never {
@@ -156,12 +159,15 @@ function reasonOf(error: unknown): string {
 }
 
 interface ErrorAnswer {
-  readonly error?: { readonly message?: unknown; readonly hint?: unknown };
+  readonly error?: { readonly code?: unknown; readonly message?: unknown; readonly hint?: unknown };
 }
 
-function problemOf(body: unknown): string | undefined {
-  if (typeof body !== 'object' || body === null) return undefined;
-  const { error } = body as ErrorAnswer; // an object, of which nothing is taken for granted
-  if (typeof error?.message !== 'string') return undefined;
-  return typeof error.hint === 'string' ? `${error.message} (${error.hint})` : error.message;
+function refusalOf(body: unknown): { readonly code?: string; readonly message?: string } {
+  if (typeof body !== 'object' || body === null) return {};
+  const { code, message, hint } = (body as ErrorAnswer).error ?? {}; // an object, of which nothing is taken for granted
+  if (typeof message !== 'string') return {};
+  return {
+    ...(typeof code === 'string' ? { code } : {}),
+    message: typeof hint === 'string' ? `${message} (${hint})` : message,
+  };
 }

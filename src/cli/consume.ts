@@ -141,17 +141,18 @@ class Consumer {
       readonly partition: number;
       readonly committed: number | null;
     }
-    const known = new Map<number, number>();
-    for await (const { groupId } of this.#admin.items<{ groupId: string }>(
-      `/api/v1/groups${query({ search: group })}`,
-    )) {
-      if (groupId !== group) continue;
-      const path = `/api/v1/groups/${part(group)}/offsets`;
-      const { partitions } = await this.#admin.ask<{ partitions: readonly Place[] }>('GET', path);
-      for (const { topic, partition, committed } of partitions)
-        if (topic === this.#topic && committed !== null) known.set(partition, committed);
-    }
-    return known;
+    const path = `/api/v1/groups/${part(group)}/offsets`;
+    const { partitions } = await this.#admin
+      .ask<{ readonly partitions: readonly Place[] }>('GET', path)
+      .catch((error: unknown) => {
+        // Its first commit makes it.
+        if (error instanceof AdminFailure && error.code === 'not_found') return { partitions: [] };
+        throw error;
+      });
+    const own = partitions.filter(({ topic }) => topic === this.#topic);
+    return new Map(
+      own.flatMap(({ partition, committed }) => (committed === null ? [] : [[partition, committed]])),
+    );
   }
 
   async #commit(group: string, partition: number, offset: number): Promise<void> {

@@ -1,6 +1,16 @@
 // `polylog groups list·describe·reset·delete`: who consumes, how far they are, and where they are to go on.
 import type { AdminOptions } from './admin-client.ts';
-import { addNoun, addVerb, asks, type CommandLine, part, print, printItems, time } from './noun.ts';
+import {
+  addNoun,
+  addRemoval,
+  addVerb,
+  asks,
+  type CommandLine,
+  part,
+  print,
+  printItems,
+  time,
+} from './noun.ts';
 import { type Cell, table } from './table.ts';
 
 interface GroupItem {
@@ -116,14 +126,14 @@ export function addGroupCommands(line: CommandLine): void {
       }),
     );
 
-  addVerb(groups, 'delete', 'delete a group without members, and what it has committed')
-    .argument('<group>')
-    .action(
-      asks(line, async (admin, options: AdminOptions, group: string) => {
-        await admin.ask('DELETE', pathOf(group));
-        print(surroundings, options, { deleted: group }, () => `${group} is deleted\n`);
-      }),
-    );
+  addRemoval(line, groups, {
+    verb: 'delete',
+    description: 'delete a group without members, and what it has committed',
+    argument: '<group>',
+    done: 'deleted',
+    pathOf,
+    wording: (group) => `${group} is deleted`,
+  });
 }
 
 /** How far somebody is in each partition: a group, or an MQTT session. */

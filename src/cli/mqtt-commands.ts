@@ -2,7 +2,9 @@
 import type { AdminOptions } from './admin-client.ts';
 import { consumedTable } from './groups.ts';
 import {
+  addList,
   addNoun,
+  addRemoval,
   addVerb,
   asks,
   type CommandLine,
@@ -69,19 +71,13 @@ Examples:
 function addClientCommands(line: CommandLine): void {
   const { surroundings } = line;
   const clients = addNoun(line, 'clients', 'MQTT clients that are connected', CLIENT_EXAMPLES);
-  addVerb(clients, 'list', 'each client with its connection')
-    .option('--search <text>', 'only identifiers that hold it')
-    .action(
-      asks(line, (admin, options: AdminOptions & { search?: string }) =>
-        printItems(
-          surroundings,
-          options,
-          admin.items<ClientItem>(`/api/v1/mqtt/clients${query({ search: options.search })}`),
-          CLIENT_HEADINGS,
-          clientCells,
-        ),
-      ),
-    );
+  addList<ClientItem>(line, clients, {
+    description: 'each client with its connection',
+    searched: 'only identifiers that hold it',
+    path: '/api/v1/mqtt/clients',
+    headings: CLIENT_HEADINGS,
+    cellsOf: clientCells,
+  });
   addVerb(clients, 'show', 'one client and its subscriptions')
     .argument('<client>')
     .action(
@@ -93,14 +89,14 @@ function addClientCommands(line: CommandLine): void {
         );
       }),
     );
-  addVerb(clients, 'kick', 'disconnect a client')
-    .argument('<client>')
-    .action(
-      asks(line, async (admin, options: AdminOptions, id: string) => {
-        await admin.ask('DELETE', `/api/v1/mqtt/clients/${part(id)}`);
-        print(surroundings, options, { disconnected: id }, () => `${id} is disconnected\n`);
-      }),
-    );
+  addRemoval(line, clients, {
+    verb: 'kick',
+    description: 'disconnect a client',
+    argument: '<client>',
+    done: 'disconnected',
+    pathOf: (id) => `/api/v1/mqtt/clients/${part(id)}`,
+    wording: (id) => `${id} is disconnected`,
+  });
 }
 
 const SESSION_EXAMPLES = `
@@ -118,19 +114,13 @@ function addSessionCommands(line: CommandLine): void {
     'MQTT sessions that outlive their connections',
     SESSION_EXAMPLES,
   );
-  addVerb(sessions, 'list', 'each session')
-    .option('--search <text>', 'only identifiers that hold it')
-    .action(
-      asks(line, (admin, options: AdminOptions & { search?: string }) =>
-        printItems(
-          surroundings,
-          options,
-          admin.items<SessionItem>(`/api/v1/mqtt/sessions${query({ search: options.search })}`),
-          SESSION_HEADINGS,
-          sessionCells,
-        ),
-      ),
-    );
+  addList<SessionItem>(line, sessions, {
+    description: 'each session',
+    searched: 'only identifiers that hold it',
+    path: '/api/v1/mqtt/sessions',
+    headings: SESSION_HEADINGS,
+    cellsOf: sessionCells,
+  });
   addVerb(sessions, 'show', 'one session: subscriptions and positions')
     .argument('<client>')
     .action(
@@ -145,14 +135,14 @@ function addSessionCommands(line: CommandLine): void {
         );
       }),
     );
-  addVerb(sessions, 'delete', 'end a session, and the connection of its client')
-    .argument('<client>')
-    .action(
-      asks(line, async (admin, options: AdminOptions, id: string) => {
-        await admin.ask('DELETE', `/api/v1/mqtt/sessions/${part(id)}`);
-        print(surroundings, options, { deleted: id }, () => `the session of ${id} is deleted\n`);
-      }),
-    );
+  addRemoval(line, sessions, {
+    verb: 'delete',
+    description: 'end a session, and the connection of its client',
+    argument: '<client>',
+    done: 'deleted',
+    pathOf: (id) => `/api/v1/mqtt/sessions/${part(id)}`,
+    wording: (id) => `the session of ${id} is deleted`,
+  });
 }
 
 const RETAINED_EXAMPLES = `

@@ -43,6 +43,59 @@ export function asks<Arguments extends readonly unknown[], Options extends Admin
   };
 }
 
+/** A verb `list`, whose items may be searched by name. */
+export function addList<Item>(
+  line: CommandLine,
+  noun: Command,
+  list: {
+    readonly description: string;
+    /** What `--search` says of itself. */
+    readonly searched: string;
+    readonly path: string;
+    readonly headings: readonly string[];
+    cellsOf(item: Item): readonly Cell[];
+  },
+): void {
+  addVerb(noun, 'list', list.description)
+    .option('--search <text>', list.searched)
+    .action(
+      asks(line, (admin, options: AdminOptions & { readonly search?: string }) =>
+        printItems(
+          line.surroundings,
+          options,
+          admin.items<Item>(`${list.path}${query({ search: options.search })}`),
+          list.headings,
+          list.cellsOf,
+        ),
+      ),
+    );
+}
+
+/** A verb that ends something: what it names is gone, and is said to be. */
+export function addRemoval(
+  line: CommandLine,
+  noun: Command,
+  removal: {
+    readonly verb: string;
+    readonly description: string;
+    readonly argument: string;
+    /** Of the answer in JSON. */
+    readonly done: 'deleted' | 'disconnected';
+    pathOf(name: string): string;
+    wording(name: string): string;
+  },
+): void {
+  addVerb(noun, removal.verb, removal.description)
+    .argument(removal.argument)
+    .action(
+      asks(line, async (admin, options: AdminOptions, name: string) => {
+        await admin.ask('DELETE', removal.pathOf(name));
+        const answer = { [removal.done]: name };
+        print(line.surroundings, options, answer, () => `${removal.wording(name)}\n`);
+      }),
+    );
+}
+
 /** All items: a table, or an object a line as they come. */
 export async function printItems<Item>(
   surroundings: Surroundings,

@@ -96,7 +96,7 @@ function buildProgram(surroundings: Surroundings, finish: (exitCode: number) => 
 
   const line: CommandLine = { program, surroundings, finish };
   addHealthCommand(line);
-  addReloadCommand(program, surroundings, finish);
+  addReloadCommand(line);
   addTopicCommands(line);
   addOffsetsCommand(line);
   addGroupCommands(line);
@@ -105,7 +105,7 @@ function buildProgram(surroundings: Surroundings, finish: (exitCode: number) => 
   addMqttCommands(line);
   addMqttClientCommands(line);
   addLogCommands(program, surroundings, finish);
-  addTransactionCommands(program, surroundings, finish);
+  addTransactionCommands(line);
   addBenchCommands(line);
   addCompletionCommand(line);
   return program;

@@ -2,13 +2,14 @@
 import { InvalidArgumentError } from 'commander';
 import { AdminFailure, type AdminOptions } from './admin-client.ts';
 import {
+  addList,
   addNoun,
+  addRemoval,
   addVerb,
   asks,
   type CommandLine,
   part,
   print,
-  printItems,
   query,
   size,
   time,
@@ -48,19 +49,13 @@ export function addTopicCommands(line: CommandLine): void {
   const { surroundings } = line;
   const topics = addNoun(line, 'topics', 'topics of a running hub', EXAMPLES);
 
-  addVerb(topics, 'list', 'each topic, with what is in it')
-    .option('--search <text>', 'only names that hold it')
-    .action(
-      asks(line, (admin, options: AdminOptions & { readonly search?: string }) =>
-        printItems(
-          surroundings,
-          options,
-          admin.items<TopicItem>(`/api/v1/topics${query({ search: options.search })}`),
-          HEADINGS,
-          cellsOf,
-        ),
-      ),
-    );
+  addList<TopicItem>(line, topics, {
+    description: 'each topic, with what is in it',
+    searched: 'only names that hold it',
+    path: '/api/v1/topics',
+    headings: HEADINGS,
+    cellsOf,
+  });
 
   addVerb(topics, 'describe', 'one topic with its configuration')
     .argument('<topic>')
@@ -106,14 +101,14 @@ export function addTopicCommands(line: CommandLine): void {
       }),
     );
 
-  addVerb(topics, 'delete', 'delete a topic and its records')
-    .argument('<topic>')
-    .action(
-      asks(line, async (admin, options: AdminOptions, topic: string) => {
-        await admin.ask('DELETE', pathOf(topic));
-        print(surroundings, options, { deleted: topic }, () => `${topic} is deleted\n`);
-      }),
-    );
+  addRemoval(line, topics, {
+    verb: 'delete',
+    description: 'delete a topic and its records',
+    argument: '<topic>',
+    done: 'deleted',
+    pathOf,
+    wording: (topic) => `${topic} is deleted`,
+  });
 }
 
 interface CreateOptions extends AdminOptions {

@@ -10,7 +10,6 @@ import { Samples } from './samples.ts';
 const EVENT_LOOP_PRECISION_MS = 100;
 
 export class Metrics {
-  static readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
   readonly #target: MetricsTarget;
   readonly #version: string;
   readonly #process = new Registry();

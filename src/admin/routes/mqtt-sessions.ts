@@ -9,10 +9,11 @@ import {
   clientParams,
   finiteOrNull,
   messagingFor,
+  pageOfViews,
   subscriptionItem,
   subscriptionShape,
 } from '../messaging.ts';
-import { cursorBehind, nameQuery, pageOf, pageQuery } from '../paging.ts';
+import { pageOf, pageQuery } from '../paging.ts';
 import { count, errorResponses, milliseconds } from '../shapes.ts';
 import type { AdminTarget } from '../target.ts';
 
@@ -46,9 +47,7 @@ export function mqttSessionRoutes(server: HttpServer, target: AdminTarget): void
     },
     handler: (request) => {
       const { sessions } = messagingFor(target, request.principal, 'describe');
-      const page = sessions.ids(nameQuery(request.query));
-      const views = page.names.flatMap((clientId) => sessions.get(clientId) ?? []);
-      return { items: views.map(itemOf), next: cursorBehind(page) };
+      return pageOfViews(sessions, request.query, itemOf);
     },
   });
 

@@ -6,7 +6,7 @@ import { requireAccess } from '../access.ts';
 import { AdminError } from '../errors.ts';
 import { type HttpServer, sendStream } from '../http-server.ts';
 import { encodingQueries, recordJson, recordShape } from '../record-json.ts';
-import { count, errorResponses, partitionParam, topicParam } from '../shapes.ts';
+import { batchShape, count, errorResponses, partitionParam, topicParam } from '../shapes.ts';
 import { Slots } from '../slots.ts';
 import type { AdminTarget } from '../target.ts';
 import { knownPartition, knownTopic, refusalError } from '../topic-errors.ts';
@@ -16,13 +16,7 @@ const READS_MAX = 16;
 
 const wholeShape = z.strictObject({
   ...recordShape.shape,
-  batch: z.strictObject({
-    baseOffset: count,
-    lastOffset: count,
-    records: count,
-    bytes: count,
-    leaderEpoch: z.int(),
-  }),
+  batch: batchShape,
 });
 
 export function recordRoute(server: HttpServer, { hub }: AdminTarget): void {

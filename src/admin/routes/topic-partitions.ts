@@ -7,7 +7,15 @@ import { requireAccess } from '../access.ts';
 import { AdminError } from '../errors.ts';
 import type { HttpServer } from '../http-server.ts';
 import { pageFrom, pageOf, pageQuery } from '../paging.ts';
-import { count, errorResponses, milliseconds, partialErrors, partitionParam, topicParam } from '../shapes.ts';
+import {
+  batchShape,
+  count,
+  errorResponses,
+  milliseconds,
+  partialErrors,
+  partitionParam,
+  topicParam,
+} from '../shapes.ts';
 import type { AdminTarget } from '../target.ts';
 import { knownPartition, knownTopic, refusalError, topicError } from '../topic-errors.ts';
 import { entityTag, topicDetail, topicShape } from '../topic-views.ts';
@@ -36,13 +44,7 @@ const positionShape = z.strictObject({
   segmentBaseOffset: count,
   file: z.string(),
   position: count.meta({ description: 'Of the batch in the file, in bytes.' }),
-  batch: z.strictObject({
-    baseOffset: count,
-    lastOffset: count,
-    records: count,
-    bytes: count,
-    leaderEpoch: z.int(),
-  }),
+  batch: batchShape,
 });
 
 const deletedPartition = z.strictObject({
