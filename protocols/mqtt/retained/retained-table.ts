@@ -212,42 +212,50 @@ export class RetainedTable {
   }
 }
 
-/** The messages that were written or read last, up to so many bytes. */
+/**
+ * The messages that were written or read last, up to so many bytes. Two generations instead of an order of use: a Map whose
+ * oldest entry is looked for again and again steps over all that were deleted before it.
+ */
 class MessageCache {
-  readonly #bytesMax: number;
-  /** In the order of their last use. */
-  readonly #messages = new Map<RetainedEntry, StoredMessage>();
-  #bytes = 0;
+  readonly #generationBytes: number;
+  #young = new Map<RetainedEntry, StoredMessage>();
+  #youngBytes = 0;
+  /** Forgotten, all of it, when the young ones are as many again. */
+  #old = new Map<RetainedEntry, StoredMessage>();
 
   constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
+    this.#generationBytes = bytesMax / 2;
   }
 
   get(entry: RetainedEntry): StoredMessage | undefined {
-    const found = this.#messages.get(entry);
-    if (found === undefined) return undefined;
-    this.#messages.delete(entry);
-    this.#messages.set(entry, found);
-    return found;
+    const young = this.#young.get(entry);
+    if (young !== undefined) return young;
+    const old = this.#old.get(entry);
+    if (old !== undefined) this.add(entry, old);
+    return old;
   }
 
   add(entry: RetainedEntry, message: StoredMessage): void {
     this.delete(entry);
-    this.#messages.set(entry, message);
-    this.#bytes += entry.byteLength;
-    for (const oldest of this.#messages.keys()) {
-      if (this.#bytes <= this.#bytesMax) break;
-      this.delete(oldest);
+    if (entry.byteLength > this.#generationBytes) return;
+    if (this.#youngBytes + entry.byteLength > this.#generationBytes) {
+      this.#old = this.#young;
+      this.#young = new Map();
+      this.#youngBytes = 0;
     }
+    this.#young.set(entry, message);
+    this.#youngBytes += entry.byteLength;
   }
 
   delete(entry: RetainedEntry): void {
-    if (this.#messages.delete(entry)) this.#bytes -= entry.byteLength;
+    if (this.#young.delete(entry)) this.#youngBytes -= entry.byteLength;
+    else this.#old.delete(entry);
   }
 
   clear(): void {
-    this.#messages.clear();
-    this.#bytes = 0;
+    this.#young.clear();
+    this.#youngBytes = 0;
+    this.#old.clear();
   }
 }
 
