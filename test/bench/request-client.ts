@@ -8,10 +8,20 @@ import { WireReader } from '../../protocols/kafka/wire/reader.ts';
 import type { Fields, StructInput, StructValue } from '../../protocols/kafka/wire/schema.ts';
 import { WireWriter } from '../../protocols/kafka/wire/writer.ts';
 
+export function requestFrame<F extends Fields>(
+  apiKey: number,
+  apiVersion: number,
+  message: Message<F>,
+  request: StructInput<F>,
+): Buffer {
+  const writer = new WireWriter();
+  writeRequestFrame(writer, { apiKey, apiVersion, correlationId: 1, clientId: 'bench' }, message, request);
+  return writer.take();
+}
+
 export class RequestClient {
   readonly #socket: Socket;
   readonly #frames = new FrameReader(1 << 30);
-  readonly #writer = new WireWriter();
   readonly #waiting: ((frame: Buffer) => void)[] = [];
 
   private constructor(socket: Socket) {
@@ -37,10 +47,8 @@ export class RequestClient {
     messages: readonly [Message<Req>, Message<Res>],
     request: StructInput<Req>,
   ): Promise<StructValue<Res>> {
-    const header = { apiKey: key, apiVersion: version, correlationId: 1, clientId: 'bench' };
-    writeRequestFrame(this.#writer, header, messages[0], request);
     const answer = new Promise<Buffer>((resolve) => this.#waiting.push(resolve));
-    this.#socket.write(this.#writer.take());
+    this.#socket.write(requestFrame(key, version, messages[0], request));
     const reader = new WireReader((await answer).subarray(4));
     if (messages[1].hasFlexibleHeader(version)) reader.skipTaggedFields();
     return messages[1].read(reader, version);
