@@ -22,11 +22,13 @@ export class Dispatchers {
   readonly #snapshots: PositionSnapshots;
   readonly #stopListening: () => void;
   #running = false;
+  #rulesReplacedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: Omit<DispatcherOptions, 'onSettled'>) {
     this.#options = { ...options, onSettled: () => this.#stopIfIdle() };
     this.#snapshots = new PositionSnapshots(() => options.hub.random.uuid());
     options.mappings.onReplaced(() => {
+      this.#rulesReplacedMs = options.hub.clock.monotonic();
       for (const dispatcher of this.#dispatchers.values()) dispatcher.rulesReplaced();
     });
     this.#stopListening = options.hub.topics.onChange(({ kind, topic }) => {
@@ -109,6 +111,7 @@ export class Dispatchers {
   cursorsFor(session: Session): CursorSources {
     const snapshots = this.#snapshots;
     const { clock } = this.#options.hub;
+    const rulesReplacedMs = () => this.#rulesReplacedMs;
     return {
       all: this.#dispatchers,
       cursorOf: (source) => cursorOf(session, source),
@@ -116,6 +119,9 @@ export class Dispatchers {
       snapshot: () => snapshots.current(this.#dispatchers, clock.monotonic()),
       get latestSnapshot() {
         return snapshots.latest;
+      },
+      get rulesReplacedMs() {
+        return rulesReplacedMs();
       },
     };
   }

@@ -1,6 +1,7 @@
 // What has to be written of one session's cursors. All of them are written when its subscriptions change, when its connection
 // ends and now and then; in between those alone that it was sent something from, since all that another partition has had
-// meanwhile was not for it: a session that goes on from an older cursor there is sent nothing twice.
+// meanwhile was not for it: a session that goes on from an older cursor there is sent nothing twice. By other mapping rules
+// some of it may be: all are written again when rules have been replaced.
 import type { LogSource } from '../log-source.ts';
 import type { StoredCursors } from './delivery-record.ts';
 import type { Place } from './places.ts';
@@ -19,6 +20,8 @@ export interface CursorSources {
   sourceOf(place: Place): LogSource | undefined;
   snapshot(): PositionSnapshot;
   readonly latestSnapshot: PositionSnapshot | undefined;
+  /** When other mapping rules came; milliseconds from an arbitrary start. */
+  readonly rulesReplacedMs: number;
 }
 
 export interface CursorChange {
@@ -69,7 +72,12 @@ export class CursorChanges {
 
   /** When all cursors were looked at last, and whether any position has moved since. */
   isOlderThan(nowMs: number, ageMs: number): boolean {
-    return nowMs - this.#describedMs >= ageMs && this.#sources.snapshot() !== this.#describedAt;
+    const isOld = nowMs - this.#describedMs >= ageMs || this.#isByOldRules;
+    return isOld && this.#sources.snapshot() !== this.#describedAt;
+  }
+
+  get #isByOldRules(): boolean {
+    return this.#describedMs < this.#sources.rulesReplacedMs;
   }
 
   /** Without subscriptions there are none. */
@@ -90,7 +98,7 @@ export class CursorChanges {
         ? { cursors: this.#describe(undefined, nowMs) }
         : this.#rebase(nowMs);
     }
-    if (!isComplete) {
+    if (!isComplete && !this.#isByOldRules) {
       return this.#isLong(this.#named.size) ? this.#rebase(nowMs) : { cursors: this.#placesOf(this.#named) };
     }
     if (base === 'unknown') return this.#rebase(nowMs);

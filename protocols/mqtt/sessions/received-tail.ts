@@ -2,7 +2,7 @@
 // identifier and the number of its session, so the end of each partition is searched for them, from a position on that
 // the state table holds: below it, the sessions' own records know everything. The position of a partition is on disk
 // before the first such publish of it is, and moves on with checkpoints while there are more.
-import type { Clock, Hub, Log, Partition, RecordCursor, RecordRange, Timer } from '../../port.ts';
+import type { Clock, Hub, Log, Partition, RecordCursor, RecordRange, Refused, Timer } from '../../port.ts';
 import { MqttError } from '../errors.ts';
 import { nameIs } from '../message-view.ts';
 import { REASON } from '../reason-codes.ts';
@@ -10,7 +10,7 @@ import { ATTRIBUTE, PACKET_ID_BYTES, readPacketId } from '../record-mapping.ts';
 import type { Place } from './places.ts';
 import { keyOf } from './places.ts';
 import type { ReceivedPublish } from './session-records.ts';
-import type { SessionStore } from './session-store.ts';
+import type { SessionStore, StoredRecords } from './session-store.ts';
 
 const CHECKPOINT_INTERVAL_MS = 10_000;
 const READ_BYTES = 1024 * 1024;
@@ -30,6 +30,12 @@ interface Found {
   readonly publish: ReceivedPublish;
 }
 
+/** What the search has found of a client, and how far it went. */
+interface Owed {
+  readonly found: readonly Found[];
+  readonly ends: readonly Place[];
+}
+
 export class ReceivedTail {
   readonly #hub: Hub;
   readonly #clock: Clock;
@@ -37,6 +43,8 @@ export class ReceivedTail {
   readonly #store: SessionStore;
   readonly #checkpointSessions: ReceivedTailOptions['checkpoint'];
   readonly #making = new Map<string, Promise<void>>();
+  /** By client: what its session's records could not be given at the start. No position moves past it. */
+  readonly #owed = new Map<string, Owed>();
   #timer: Timer | undefined;
   #isMoving = false;
   #closed = false;
@@ -80,7 +88,10 @@ export class ReceivedTail {
     if (this.#store.tailOf(topicId).length > 0) void this.#store.writeTail(topicId, []);
   }
 
-  /** At the start, before anybody is served: finds what a crash has left, and gives it to its sessions. */
+  /**
+   * At the start, before anybody is served: finds what a crash has left, and gives it to its sessions. One that cannot be
+   * written, as on a full disk, waits for {@link give}.
+   */
   async recover(): Promise<void> {
     const found = new Map<string, Found[]>();
     const ends: Place[] = [];
@@ -97,8 +108,26 @@ export class ReceivedTail {
         ends.push({ topicId, partition: place.partition, offset });
       }
     }
-    for (const [clientId, ofClient] of found) await this.#give(clientId, ofClient, ends);
-    await this.#move(ends);
+    for (const [clientId, ofClient] of found) {
+      this.#owed.set(clientId, { found: ofClient, ends });
+      const refused = await this.give(clientId);
+      if (refused === undefined) continue;
+      const { message } = refused;
+      this.#log.error('mqtt-session-incomplete', { clientId, publishes: ofClient.length, message });
+    }
+    await this.#move(ends, []);
+  }
+
+  /**
+   * To be called before a session goes on: its records say all that the log has of it when it resolves, or why they cannot.
+   * Never rejects.
+   */
+  async give(clientId: string): Promise<undefined | Refused> {
+    const owed = this.#owed.get(clientId);
+    if (owed === undefined) return undefined;
+    const refused = await this.#give(clientId, owed);
+    if (refused === undefined) this.#owed.delete(clientId);
+    return refused;
   }
 
   /** The last checkpoint, when nobody is connected any more: the next start has nothing to search. */
@@ -146,22 +175,14 @@ export class ReceivedTail {
       this.#isMoving = true;
       return;
     }
-    const firstUnsettled = new Map<string, number>();
-    for (const place of unsettled) {
-      const first = firstUnsettled.get(keyOf(place)) ?? Number.POSITIVE_INFINITY;
-      firstUnsettled.set(keyOf(place), Math.min(first, place.offset));
-    }
-    await this.#move(
-      ends.map((end) => ({
-        ...end,
-        offset: Math.min(end.offset, firstUnsettled.get(keyOf(end)) ?? end.offset),
-      })),
-    );
+    await this.#move(ends, unsettled);
   }
 
-  async #move(ends: readonly Place[]): Promise<void> {
+  /** @param unsettled what a session is not known to know: a search after a crash has to find it */
+  async #move(ends: readonly Place[], unsettled: readonly Place[]): Promise<void> {
     const byTopic = new Map<string, Place[]>();
-    for (const end of ends) byTopic.set(end.topicId, [...(byTopic.get(end.topicId) ?? []), end]);
+    for (const end of notPast([...unsettled, ...this.#owedPlaces()], ends))
+      byTopic.set(end.topicId, [...(byTopic.get(end.topicId) ?? []), end]);
     for (const [topicId, places] of byTopic) {
       const stored = this.#store.tailOf(topicId);
       const isNew = places.some((place) => !stored.some((other) => samePlace(place, other)));
@@ -173,6 +194,16 @@ export class ReceivedTail {
       if (refused !== undefined)
         this.#log.warn('mqtt-checkpoint-failed', { topicId, message: refused.message });
     }
+  }
+
+  #owedPlaces(): Place[] {
+    for (const clientId of this.#owed.keys())
+      if (!this.#mayHaveSession(clientId)) this.#owed.delete(clientId);
+    return [...this.#owed.values()].flatMap(({ found }) => found.map(({ publish }) => publish));
+  }
+
+  #mayHaveSession(clientId: string): boolean {
+    return this.#store.index.has(clientId) || !this.#store.isServing(clientId);
   }
 
   /** @returns up to where it has been searched. */
@@ -209,8 +240,9 @@ export class ReceivedTail {
       while (cursor.nextRecord()) {
         if (cursor.offset < fromOffset) continue;
         const publish = readPublish(cursor);
-        if (publish === undefined || !this.#store.index.has(publish.clientId)) continue;
+        if (publish === undefined) continue;
         const { clientId, sessionNumber, packetId } = publish;
+        if (!this.#mayHaveSession(clientId)) continue;
         const place = { topicId, partition, offset: cursor.offset };
         const ofClient = found.get(clientId) ?? [];
         ofClient.push({ sessionNumber, publish: { packetId, ...place } });
@@ -220,24 +252,42 @@ export class ReceivedTail {
   }
 
   /** Adds to the session's records what they do not know. */
-  async #give(clientId: string, found: readonly Found[], ends: readonly Place[]): Promise<void> {
-    const stored = await this.#store.read(clientId);
-    if (stored === undefined) return;
+  async #give(clientId: string, { found, ends }: Owed): Promise<undefined | Refused> {
+    if (!this.#store.isServing(clientId)) return unreadable('its part of the table is not served');
+    let stored: StoredRecords | undefined;
+    try {
+      stored = await this.#store.read(clientId);
+    } catch (error) {
+      return unreadable(error instanceof Error ? error.message : String(error));
+    }
+    if (stored === undefined) return undefined;
     const { session, received } = stored;
     const known = new Map(received.known.map((place) => [keyOf(place), place.offset]));
     const unknown = found.filter(
       ({ sessionNumber, publish }) =>
         sessionNumber === session.sessionNumber && publish.offset >= (known.get(keyOf(publish)) ?? 0),
     );
-    if (unknown.length === 0) return;
+    if (unknown.length === 0) return undefined;
     const byPacketId = new Map(received.publishes.map((publish) => [publish.packetId, publish]));
     for (const { publish } of unknown) byPacketId.set(publish.packetId, publish);
-    const refused = await this.#store.write(clientId, {
+    return this.#store.write(clientId, {
       received: { known: ends, publishes: [...byPacketId.values()] },
     });
-    if (refused !== undefined)
-      throw new Error(`what ${clientId} published is not stored: ${refused.message}`);
   }
+}
+
+/** The ends, none of them past one of the places. */
+function notPast(places: readonly Place[], ends: readonly Place[]): Place[] {
+  const first = new Map<string, number>();
+  for (const place of places) {
+    const key = keyOf(place);
+    first.set(key, Math.min(first.get(key) ?? Number.POSITIVE_INFINITY, place.offset));
+  }
+  return ends.map((end) => ({ ...end, offset: Math.min(end.offset, first.get(keyOf(end)) ?? end.offset) }));
+}
+
+function unreadable(message: string): Refused {
+  return { refused: 'storage', message: `the session cannot be read: ${message}` };
 }
 
 function samePlace(left: Place, right: Place): boolean {

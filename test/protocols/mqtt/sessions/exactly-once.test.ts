@@ -121,6 +121,47 @@ describe('a publish at QoS 2', () => {
     await again.expect('pubrec');
     expect(recordCount(serving, 't')).toBe(1);
   });
+
+  it('that a full disk keeps from its session at the start keeps that session out, and no other, until there is room', async () => {
+    const serving = await serve();
+    const client = await serving.client(5, { clientId: 'p', ...KEPT });
+    client.send(FIRST);
+    await client.expect('pubrec');
+    const log = stateLogOf(serving);
+    log.refusal = { refused: 'disk-full', message: 'the disk is full' };
+    const connect = await crash(serving);
+    expect((await connect('p')).connack).toMatchObject({ reasonCode: 0x88 });
+    expect((await connect('other', { clean: true })).connack).toMatchObject({ reasonCode: 0 });
+    log.refusal = undefined;
+    const again = await connect('p');
+    expect(again.connack).toMatchObject({ reasonCode: 0, sessionPresent: true });
+    again.send(AGAIN);
+    await again.expect('pubrec');
+    expect(recordCount(serving, 't')).toBe(1);
+  });
+
+  it('that its session could not be given is found by the next start too, whatever checkpoints there were', async () => {
+    const serving = await serve();
+    const client = await serving.client(5, { clientId: 'p', ...KEPT });
+    client.send(FIRST);
+    await client.expect('pubrec');
+    const log = stateLogOf(serving);
+    log.refusal = { refused: 'disk-full', message: 'the disk is full' };
+    const connect = await crash(serving);
+    log.refusal = undefined;
+    const other = await connect('other');
+    other.send(publishPacket('t', 'more', { qos: 2, messageId: 1 }));
+    await other.expect('pubrec');
+    const written = () => log.partitions.flat().filter(({ key }) => String(key) === 'rother').length;
+    const before = written();
+    serving.hub.clock.advance(10_001);
+    await eventually(() => written() > before);
+    await ping(other);
+    const again = await (await crash(serving))('p');
+    again.send(AGAIN);
+    await again.expect('pubrec');
+    expect(recordCount(serving, 't')).toBe(2);
+  });
 });
 
 describe('a message at QoS 2 on its way to a client', () => {

@@ -3,7 +3,8 @@ import type { IPublishPacket } from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
 import type { Connected, Serving } from '../front-end-fixture.ts';
 import { eventually, serve } from '../front-end-fixture.ts';
-import { KEPT, leave, ping, stateLogOf, subscribe } from './sessions-fixture.ts';
+import { mappingRule } from '../mapping/rule-fixture.ts';
+import { crash, KEPT, leave, ping, stateLogOf, subscribe } from './sessions-fixture.ts';
 
 async function publish(client: Connected, topic: string, payload: string, qos: 0 | 1 = 1): Promise<void> {
   client.send({ cmd: 'publish', topic, payload, qos, messageId: 7, dup: false, retain: false });
@@ -356,5 +357,27 @@ describe('what waits for a client', () => {
       ack(again, resent);
     }
     expect(received).toEqual(['1', '2', '3']);
+  });
+
+  it('gets nothing after a crash that it did not match before mapping rules were replaced', async () => {
+    const mappings = [mappingRule({ match: 'device/{id}/state', topic: 'states', key: '{id}' })];
+    const serving = await serve();
+    await serving.hub.produce('states', { key: '42', value: 'first' });
+    const client = await back(serving);
+    await subscribe(client, 'device/#', 1);
+    await serving.hub.produce('states', { key: '42', value: 'of nobody' });
+    await ping(client);
+    serving.hub.clock.advance(1);
+    serving.frontEnd.reconfigure({ mappings });
+    const { partitions } = stateLogOf(serving);
+    const before = partitions.flat().length;
+    serving.hub.clock.advance(11_000);
+    await eventually(() => partitions.flat().length > before);
+    const again = await (await crash(serving, { mappings }))('kept');
+    await serving.hub.produce('states', { key: '42', value: 'new' });
+    expect(await again.expect('publish')).toMatchObject({
+      topic: 'device/42/state',
+      payload: Buffer.from('new'),
+    });
   });
 });
