@@ -550,6 +550,19 @@ export interface StateTable {
    * Rejects when the log cannot be read, or the partition is not serving.
    */
   read(partition: number, offset: number): Promise<StateRecord | undefined>;
+  /**
+   * Hands over the records of a stretch of the partition's log, in their order, also those that later ones have taken the
+   * place of. `onRecord` must not await; key and value are views of memory that is used again when it has returned.
+   * @param maxBytes of the stretch; one batch comes whole
+   * @returns where to read on: the end of what is committed when there is nothing more. Rejects as {@link read} does, and
+   * with what `onRecord` throws.
+   */
+  scan(
+    partition: number,
+    fromOffset: number,
+    maxBytes: number,
+    onRecord: (key: Buffer, value: Buffer | null, offset: number) => void,
+  ): Promise<number>;
 }
 
 export interface StateTableOptions {

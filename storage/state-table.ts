@@ -25,6 +25,8 @@ export interface StoredStateRecord {
   readonly value: Buffer | null;
 }
 
+export type OnStateRecord = (key: Buffer, value: Buffer | null, offset: number) => void;
+
 /** What a table needs from the log of a partition. */
 export interface StateLog {
   readonly logStartOffset: number;
@@ -91,6 +93,16 @@ export class StateTable {
    */
   read(partition: number, offset: number): Promise<StoredStateRecord | undefined> {
     return this.#at(partition).read(offset);
+  }
+
+  /**
+   * Hands over the records of a stretch of the log, in their order, also those that later ones have taken the place of.
+   * @param onRecord must not await; key and value are views of memory that is used again when it has returned
+   * @returns where to read on: the high watermark when there is nothing more. Rejects as {@link read} does, and with what
+   * `onRecord` throws.
+   */
+  scan(partition: number, fromOffset: number, maxBytes: number, onRecord: OnStateRecord): Promise<number> {
+    return this.#at(partition).scan(fromOffset, maxBytes, onRecord);
   }
 
   /** To be called when the high watermark of the partition's log moved. */
@@ -170,15 +182,33 @@ class StatePartition {
   }
 
   async read(offset: number): Promise<StoredStateRecord | undefined> {
-    const log = this.#log;
-    if (log === undefined || this.state !== 'serving') {
-      throw new StorageError('closed', `${this.#name} is ${this.state}`);
-    }
+    const log = this.#serving;
     if (offset < log.logStartOffset || offset >= log.highWatermark) return undefined;
     const range = await log.read(offset, READ_ONE_BYTES, log.highWatermark);
     const found = recordAt(range, offset);
     range.release?.();
     return found;
+  }
+
+  async scan(fromOffset: number, maxBytes: number, onRecord: OnStateRecord): Promise<number> {
+    const log = this.#serving;
+    const offset = Math.max(fromOffset, log.logStartOffset);
+    if (offset >= log.highWatermark) return log.highWatermark;
+    const range = await log.read(offset, maxBytes, log.highWatermark);
+    try {
+      forEachRecord(range, offset, onRecord);
+    } finally {
+      range.release?.();
+    }
+    return range.nextOffset;
+  }
+
+  /** @throws StorageError closed */
+  get #serving(): StateLog {
+    if (this.#log === undefined || this.state !== 'serving') {
+      throw new StorageError('closed', `${this.#name} is ${this.state}`);
+    }
+    return this.#log;
   }
 
   advance(): void {
@@ -285,6 +315,20 @@ function recordAt(range: RecordRange, offset: number): StoredStateRecord | undef
     }
   }
   return undefined;
+}
+
+function forEachRecord(range: RecordRange, fromOffset: number, onRecord: OnStateRecord): void {
+  const cursor = new BatchCursor();
+  cursor.reset(range);
+  while (cursor.nextBatch()) {
+    if (cursor.batchIsControl) continue;
+    while (cursor.nextRecord()) {
+      const { bytes, keyStart, keyEnd, valueStart, valueEnd, offset } = cursor;
+      if (offset < fromOffset || keyStart < 0) continue;
+      const value = valueStart < 0 ? null : bytes.subarray(valueStart, valueEnd);
+      onRecord(bytes.subarray(keyStart, keyEnd), value, offset);
+    }
+  }
 }
 
 /** Copies: the range's bytes are reused by the log's caches, and whoever gets a record keeps it. */

@@ -89,6 +89,15 @@ export class HubStateTable implements StateTable {
     return this.#table.read(partition, offset);
   }
 
+  scan(
+    partition: number,
+    fromOffset: number,
+    maxBytes: number,
+    onRecord: (key: Buffer, value: Buffer | null, offset: number) => void,
+  ): Promise<number> {
+    return this.#table.scan(partition, fromOffset, maxBytes, onRecord);
+  }
+
   /** Names of the partitions that do not serve. */
   notServing(): readonly string[] {
     const partitions = Array.from({ length: this.partitions }, (_, partition) => partition);

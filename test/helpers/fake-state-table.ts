@@ -10,6 +10,8 @@ import type {
 import { partitionOfKey } from '../../src/hub/murmur2.ts';
 
 const PARTITIONS = 4;
+/** Of one stretch. */
+const SCAN_RECORDS = 16;
 
 /** What the disk holds: the records of each partition, by offset. */
 export class FakeStateLog {
@@ -48,6 +50,15 @@ export function openFakeStateTable(
     partitionOf: (id) => partitionOfKey(Buffer.from(id), PARTITIONS),
     stateOf: (): StatePartitionState => 'serving',
     read: async (partition, offset) => log.partitions[partition]?.[offset],
+    scan: async (partition, fromOffset, _maxBytes, onRecord) => {
+      const records = log.partitions[partition] ?? [];
+      const end = Math.min(records.length, fromOffset + SCAN_RECORDS);
+      for (let offset = fromOffset; offset < end; offset++) {
+        const { key, value } = records[offset]!; // below the length
+        onRecord(Buffer.from(key), value && Buffer.from(value), offset);
+      }
+      return end;
+    },
     write: async (partition, records) => {
       if (records.length === 0) return undefined;
       // Offsets are those of the order of the calls, as in a log.

@@ -8,13 +8,18 @@ import { MessageView } from '../message-view.ts';
 import type { Routes } from '../routes.ts';
 import type { Session } from '../session.ts';
 import type { RetainedPart } from '../session-options.ts';
+import { matchesFilter } from '../session-subscription.ts';
 import type { StoredSubscription } from '../sessions/subscription-record.ts';
 import type { RetainedWork } from './retained-left.ts';
 import type { RetainedMessages } from './retained-messages.ts';
 import type { RetainedRequest } from './retained-request.ts';
-import type { StoredMessage } from './retained-table.ts';
-import type { RetainedTopic, TopicWalk } from './topic-index.ts';
+import type { FoundMessage, StoredMessage } from './retained-table.ts';
+import { TableScan } from './table-scan.ts';
+import type { RetainedTopic, Source, TopicWalk } from './topic-index.ts';
 
+/** A filter that matches at least this part of so many topics, or more, is sent them in the order of the table's log. */
+const SCANNED_PART = 1 / 16;
+const SCANNED_TOPICS_MIN = 1000;
 /** Messages that are read at once … */
 const READS = 16;
 /** … and sent before others have a turn, where that has not come before by the time. */
@@ -34,12 +39,6 @@ export interface RetainedDeliveryOptions {
   readonly counters: MqttCounters;
 }
 
-interface Found {
-  readonly topic: RetainedTopic;
-  readonly version: number;
-  readonly stored: StoredMessage | undefined;
-}
-
 export class RetainedDelivery {
   readonly #options: RetainedDeliveryOptions;
   /** The first is under way. */
@@ -54,7 +53,7 @@ export class RetainedDelivery {
   /** Filters of one packet, after those of earlier ones. */
   add(requests: readonly RetainedRequest[]): void {
     for (const request of requests) {
-      if (this.#mayHave(request)) this.#work.push({ request, walk: undefined, version: 0, unsent: [] });
+      if (this.#mayHave(request)) this.#work.push({ request, place: undefined, version: 0, unsent: [] });
     }
     this.#start();
   }
@@ -116,26 +115,57 @@ export class RetainedDelivery {
     const { request } = work;
     const unsent = work.unsent.filter(({ topic, version }) => topic.version === version);
     if (unsent.length > 0) await this.#send(work, await this.#read(unsent.map(({ topic }) => topic)));
-    if (work.walk === undefined) {
+    if (work.place === undefined) {
       // What is committed and not in the index yet is older than the subscription: nobody else sends it.
       await retained.settled();
       work.version = retained.version;
-      work.walk = retained.walk(request.filter);
+      work.place = (await this.#matchesMany(request)) ? retained.scan() : retained.walk(request.filter);
     }
-    const { walk, version } = work;
-    while (!walk.ended && this.#isWanted(work)) {
+    const { place } = work;
+    while (!place.ended && this.#isWanted(work)) {
       await slices.begin();
-      let found: readonly Found[] = [];
+      let found: readonly FoundMessage[] = [];
       try {
-        const topics = this.#nextOf(walk, version);
-        // Until they are sent: the connection may end in between.
-        work.unsent = topics.map((topic) => ({ topic, version: topic.version }));
-        if (topics.length > 0) found = await this.#read(topics);
+        found = await (place instanceof TableScan ? this.#readOn(place, work) : this.#readNext(place, work));
       } finally {
         slices.end();
       }
       if (found.length > 0) await this.#send(work, found);
     }
+  }
+
+  /** Whether the filter matches so much that reading all there is costs less than reading its messages one by one. */
+  async #matchesMany({ filter }: RetainedRequest): Promise<boolean> {
+    const { retained, session } = this.#options;
+    const { slices, count } = retained;
+    if (count < SCANNED_TOPICS_MIN) return false;
+    const walk = retained.walk(filter);
+    let matches = 0;
+    while (!walk.ended && !session.closed) {
+      await slices.begin();
+      for (const end = walk.steps + STEPS_PER_SLICE; walk.steps < end && !walk.ended; ) {
+        if (walk.next(STEPS_PER_LOOK) !== undefined) matches++;
+      }
+      slices.end();
+      if (matches >= count * SCANNED_PART) return true;
+    }
+    return false;
+  }
+
+  #readOn(scan: TableScan, { request: { filter }, version }: RetainedWork): Promise<FoundMessage[]> {
+    const nowMs = this.#options.clock.now();
+    return this.#options.retained.readOn(
+      scan,
+      (topic, name) =>
+        topic.version <= version && topic.entry!.expiresAtMs > nowMs && matchesFilter(filter, name),
+    );
+  }
+
+  async #readNext(walk: TopicWalk, work: RetainedWork): Promise<readonly FoundMessage[]> {
+    const topics = this.#nextOf(walk, work.version);
+    // Until they are sent: the connection may end in between.
+    work.unsent = topics.map((topic) => ({ topic, version: topic.version }));
+    return topics.length > 0 ? this.#read(topics) : [];
   }
 
   /** The next topics whose message the subscription has not seen come. */
@@ -157,7 +187,7 @@ export class RetainedDelivery {
     return topics;
   }
 
-  #read(topics: readonly RetainedTopic[]): Promise<Found[]> {
+  #read(topics: readonly RetainedTopic[]): Promise<FoundMessage[]> {
     const { retained } = this.#options;
     return Promise.all(
       topics.map(async (topic) => {
@@ -167,25 +197,25 @@ export class RetainedDelivery {
     );
   }
 
-  async #send(work: RetainedWork, found: readonly Found[]): Promise<void> {
+  async #send(work: RetainedWork, found: readonly FoundMessage[]): Promise<void> {
     const { session } = this.#options;
     const { slices } = this.#options.retained;
-    await this.#whenCurrent(found);
-    for (const [index, { topic, version, stored }] of found.entries()) {
-      work.unsent = found.slice(index);
-      if ((index + 1) % SENDS_PER_LOOK === 0 && slices.isOver) {
+    let sent = 0;
+    try {
+      await this.#whenCurrent(found);
+      while (sent < found.length && this.#isWanted(work)) {
+        const { topic, version, stored } = found[sent]!; // below the length
+        // Another has taken its place since, and comes, or has come, as a message like others.
+        const isGone = stored === undefined || topic.version !== version;
+        if (isGone || (session.hasRoom && this.#deliver(topic, stored, work.request))) sent++;
+        else await session.whenRoom();
+        if (sent % SENDS_PER_LOOK !== 0 || !slices.isOver) continue;
         await slices.begin();
         slices.end();
       }
-      for (;;) {
-        // Another has taken its place since, and comes, or has come, as a message like others.
-        if (stored === undefined || topic.version !== version || !this.#isWanted(work)) break;
-        if (session.hasRoom && this.#deliver(topic, stored, work.request)) break;
-        await session.whenRoom();
-      }
-      if (!this.#isWanted(work)) return;
+    } finally {
+      work.unsent = found.slice(sent);
     }
-    work.unsent = [];
   }
 
   #isWanted({ request }: RetainedWork): boolean {
@@ -194,8 +224,9 @@ export class RetainedDelivery {
   }
 
   /** A newer message of such a topic may have been sent already, and not be in the index yet. */
-  async #whenCurrent(found: readonly Found[]): Promise<void> {
-    const sources = new Set(found.flatMap(({ topic }) => topic.entry?.source ?? []));
+  async #whenCurrent(found: readonly FoundMessage[]): Promise<void> {
+    const sources = new Set<Source>();
+    for (const { topic } of found) if (topic.entry !== undefined) sources.add(topic.entry.source);
     const waits = [...sources].flatMap((source) => this.#options.retained.settledOf(source) ?? []);
     if (waits.length > 0) await Promise.all(waits);
   }

@@ -2,6 +2,7 @@
 // where it stood, as any message does that their sessions owe them (section 4.1). After a restart it is not known any more how
 // far it was; then it begins anew, for the filters that their records name.
 import type { RetainedRequest } from './retained-request.ts';
+import type { TableScan } from './table-scan.ts';
 import type { RetainedTopic, TopicWalk } from './topic-index.ts';
 
 /** Clients that it is kept of; the oldest begin anew. */
@@ -11,7 +12,7 @@ const CLIENTS_MAX = 10_000;
 export interface RetainedWork {
   readonly request: RetainedRequest;
   /** Undefined before it has begun. */
-  walk: TopicWalk | undefined;
+  place: TopicWalk | TableScan | undefined;
   /** Of the index when it began. */
   version: number;
   /** Found and not sent. */

@@ -11,9 +11,10 @@ import type { RetainFollower } from './retain-follower.ts';
 import { RetainFollowers } from './retain-followers.ts';
 import { RetainedLeft } from './retained-left.ts';
 import { encodeRetained } from './retained-record.ts';
-import type { Change, StoredMessage } from './retained-table.ts';
+import type { Change, FoundMessage, StoredMessage } from './retained-table.ts';
 import { RetainedTable } from './retained-table.ts';
 import { Slices } from './slices.ts';
+import type { TableScan } from './table-scan.ts';
 import type { RetainedTopic, Source, TopicWalk } from './topic-index.ts';
 import { TopicIndex } from './topic-index.ts';
 
@@ -158,6 +159,19 @@ export class RetainedMessages {
   /** Topics that match a filter, exact or with wildcards. */
   walk(filter: string): TopicWalk {
     return this.#table.index.walk(filter);
+  }
+
+  /** All messages, in the order in which they lie in the table's log. */
+  scan(): TableScan {
+    return this.#table.scan();
+  }
+
+  /** The next ones that a scan comes to. Rejects when the log cannot be read. */
+  readOn(
+    scan: TableScan,
+    isWanted: (topic: RetainedTopic, name: string) => boolean,
+  ): Promise<FoundMessage[]> {
+    return this.#table.readOn(scan, isWanted);
   }
 
   find(topic: string): RetainedTopic | undefined {

@@ -10,6 +10,7 @@ import {
   MARKER_KEY,
   type RetainedMessage,
 } from './retained-record.ts';
+import { TableScan } from './table-scan.ts';
 import type { RetainedEntry, RetainedTopic, Source } from './topic-index.ts';
 import { TopicIndex } from './topic-index.ts';
 
@@ -18,6 +19,8 @@ export const RETAINED_TABLE = '__mqtt_retained';
 /** Small batches: whoever reads one message back reads the batch that it lies in. */
 const BATCH_BYTES = 8 * 1024;
 const BATCH_RECORDS = 64;
+/** What a scan reads at a time. */
+const SCAN_BYTES = 32 * 1024;
 
 /** A message is retained, or with null no longer. */
 export interface Change {
@@ -32,12 +35,22 @@ export interface StoredMessage {
   readonly message: RetainedMessage;
 }
 
+/** A message that was found, and the version of its topic then. */
+export interface FoundMessage {
+  readonly topic: RetainedTopic;
+  readonly version: number;
+  /** Undefined when it is gone. */
+  readonly stored: StoredMessage | undefined;
+}
+
 export class RetainedTable {
   readonly index = new TopicIndex();
   /** How far partitions had been looked at when the table was opened; each is taken once. */
   readonly positions = new Map<Source, number>();
   readonly #sources = new Map<string, Source>();
   readonly #cache: MessageCache;
+  /** By partition of the table: where what was applied ends. */
+  readonly #ends: number[] = [];
   readonly #clock: Clock;
   /** Topics that a write is under way for: memory shows them only when it is done. */
   readonly #writing = new Map<string, number>();
@@ -136,6 +149,35 @@ export class RetainedTable {
     return stored;
   }
 
+  /** For {@link readOn}: all that the table has now. */
+  scan(): TableScan {
+    return new TableScan(
+      Array.from({ length: this.#opened.partitions }, (_, index) => this.#ends[index] ?? 0),
+    );
+  }
+
+  /** The next messages that a scan comes to, those that `isWanted`. Rejects when the log cannot be read. */
+  async readOn(
+    scan: TableScan,
+    isWanted: (topic: RetainedTopic, name: string) => boolean,
+  ): Promise<FoundMessage[]> {
+    const { partition } = scan;
+    const found: FoundMessage[] = [];
+    const next = await this.#opened.scan(partition, scan.offset, SCAN_BYTES, (key, value, offset) => {
+      if (value === null || isOwnKey(key)) return;
+      const name = key.toString('utf8');
+      const topic = this.index.find(name);
+      // Else another has taken its place since.
+      if (topic?.entry?.stateOffset !== offset || topic.entry.statePartition !== partition) return;
+      if (!isWanted(topic, name)) return;
+      const message = decodeRetained(Buffer.from(value));
+      if (message === undefined) return;
+      found.push({ topic, version: topic.version, stored: { topic: Buffer.from(key), message } });
+    });
+    scan.moveTo(next);
+    return found;
+  }
+
   /** Nothing is forgotten when the hub lets go of the table behind it. */
   close(): void {
     this.#closed = true;
@@ -156,6 +198,7 @@ export class RetainedTable {
   }
 
   #apply(partition: number, key: Buffer, value: Buffer | null, offset: number): void {
+    this.#ends[partition] = offset + 1;
     if (isOwnKey(key)) this.#applyOwn(key, value);
     else if (value === null) this.#remove(key);
     else this.#set(partition, key, value, offset);
