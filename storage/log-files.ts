@@ -2,6 +2,7 @@
 // log's start moves, checkpoints as the log grows, leader epochs when one begins. What says the same as before is not written again, so that a log which
 // is only read, or not used at all, costs nothing to close.
 import type { BackgroundWork } from './background-work.ts';
+import { StorageError } from './errors.ts';
 import { epochStarts, writeLeaderEpochs } from './leader-epochs.ts';
 import {
   type Manifest,
@@ -21,6 +22,8 @@ export interface FilesNow {
   manifest(): Manifest;
   /** Undefined when there are no producers. */
   producers(): ProducerImage | undefined;
+  /** Resolves when all that was appended is on disk, or with why it never will be. */
+  flush(): Promise<StorageError | undefined>;
 }
 
 /** A checkpoint, and the producers of the same moment or later. */
@@ -42,6 +45,8 @@ export class LogFiles {
   /** Flushed since the last checkpoint. */
   #uncheckedBytes = 0;
   #flushedOffset: number;
+  /** What is known of producers below it is on disk beside the files that say so: the manifest's start goes no further. */
+  #keptOffset: number;
   #hasSegment = false;
   /** A checkpoint is due with the next flush: a segment has begun, or the last one left much to read. */
   #checkpointDue: boolean;
@@ -68,6 +73,7 @@ export class LogFiles {
     this.#checkpointAtEnd = recovered.checkpointAtEnd && !recovered.producersRebuilt;
     this.#checkpointDue = recovered.producersRebuilt;
     this.#flushedOffset = recovered.logEndOffset;
+    this.#keptOffset = recovered.logStartOffset;
   }
 
   /** The log is open. */
@@ -80,15 +86,21 @@ export class LogFiles {
 
   /** Whether the log's start has moved and the manifest does not say so. */
   get isStartBehind(): boolean {
-    return (this.#manifest?.logStartOffset ?? 0) < this.#now.manifest().logStartOffset;
+    return this.startOffset < this.#now.manifest().logStartOffset;
   }
 
-  /** The log's start has moved, or had before: durable when it resolves. */
+  /** The log's start as the manifest has it. */
+  get startOffset(): number {
+    return this.#manifest?.logStartOffset ?? 0;
+  }
+
+  /** The log's start has moved, or had before: durable when it resolves. @throws StorageError io, disk-full, sticky */
   async startMoved(): Promise<void> {
-    // First: once the manifest says so, an opening looks at nothing below the start.
-    await this.#keepProducers(this.#now.manifest().logStartOffset);
-    const known = this.#manifest;
-    const isKnown = this.#manifestDurable && known?.logStartOffset === this.#now.manifest().logStartOffset;
+    const { logStartOffset } = this.#now.manifest();
+    // First: once the manifest says so, an opening looks at nothing below the start. It may move on meanwhile.
+    await this.#keepProducers(logStartOffset);
+    this.#keptOffset = Math.max(this.#keptOffset, logStartOffset);
+    const isKnown = this.#manifestDurable && this.startOffset >= logStartOffset;
     if (!isKnown) await this.#writeManifest('durable');
   }
 
@@ -179,6 +191,7 @@ export class LogFiles {
       if (checkpoint !== undefined) await this.#writeCheckpoint({ checkpoint, producers }, 'helpful');
       else if (producers !== undefined) await this.#writeSnapshot(producers, 'helpful');
     }
+    this.#keptOffset = Number.POSITIVE_INFINITY;
     await this.#writeManifest('whole');
   }
 
@@ -202,11 +215,14 @@ export class LogFiles {
     await writeCheckpoint(this.#parts.fileSystem, this.#directory, content, durability);
   }
 
-  /** Files below `offset` are about to go: what they say of producers is kept. What is not flushed is in younger ones. */
+  /** Files below `offset` are about to go: what they say of producers is kept. @throws StorageError sticky */
   async #keepProducers(offset: number): Promise<void> {
     if (this.#snapshotEndOffset >= offset) return;
     const producers = this.#now.producers();
-    if (producers === undefined || producers.logEndOffset > this.#flushedOffset) return;
+    if (producers === undefined) return;
+    // Appends may be under way that it speaks of too, and a snapshot that is ahead of the log counts for nothing.
+    const error = producers.logEndOffset > this.#flushedOffset ? await this.#now.flush() : undefined;
+    if (error !== undefined) throw new StorageError('sticky', 'producers could not be kept', error);
     await this.#writeSnapshot(producers, 'durable');
   }
 
@@ -223,7 +239,8 @@ export class LogFiles {
   /** Says what holds when its turn comes: one file is written at a time. */
   async #writeManifest(durability: Durability): Promise<void> {
     while (this.#manifestWriting !== undefined) await this.#manifestWriting;
-    const manifest = this.#now.manifest();
+    const now = this.#now.manifest();
+    const manifest = { ...now, logStartOffset: Math.min(now.logStartOffset, this.#keptOffset) };
     const isDurable = durability === 'durable';
     if (isSame(manifest, this.#manifest) && (this.#manifestDurable || !isDurable)) return;
     const writing = writeManifest(this.#parts.fileSystem, this.#directory, manifest, durability).then(() => {

@@ -75,7 +75,7 @@ export class LogTrimmer {
     }
     this.#moveTo(beforeOffset);
     await this.exclusively(() => this.#settleStart());
-    if (this.#log.smallFiles.isStartBehind) {
+    if (this.#log.smallFiles.startOffset < beforeOffset) {
       throw new StorageError('closed', `${name} closed before the start could be moved durably`);
     }
     return this.#startOffset;

@@ -57,7 +57,6 @@ export class PartitionLog {
   readonly #trimmer: LogTrimmer;
   /** Made for the first compaction. */
   #compacted: CompactedLog | undefined;
-
   #highWatermark: number;
   #closing: Promise<void> | undefined;
 
@@ -100,6 +99,7 @@ export class PartitionLog {
     this.#files = new LogFiles(parts, options.directory, this.#body.background, recovered, {
       manifest: () => this.#manifest,
       producers: () => this.#appender.producerImage,
+      flush: () => this.#committer.flush(),
     });
     this.#trimmer = new LogTrimmer(parts, this.#trimmedLog(), recovered.logStartOffset);
     // What a damaged log had once is in its manifest: it stays as it is.

@@ -151,6 +151,20 @@ describe('deleting records', () => {
     expect(machine.segments.length).toBe(1);
   });
 
+  it('while another deletion is being written says nothing against that one', async () => {
+    for (const ticks of [1, 3, 5, 7, 9, 12, 15]) {
+      const machine = new Machine();
+      const { partition } = await machine.filled(8);
+      const first = partition.deleteRecords(2);
+      for (let tick = 0; tick < ticks; tick++) await new Promise((resolve) => setImmediate(resolve));
+      const second = partition.deleteRecords(5);
+      expect(await first, `${ticks} turns`).toBeGreaterThanOrEqual(2);
+      expect(await second, `${ticks} turns`).toBe(5);
+      machine.files.crash('nothing', seededRandom(1));
+      expect((await machine.open()).partition.logStartOffset).toBe(5);
+    }
+  });
+
   it('is refused by a log that has failed or is closed', async () => {
     const machine = new Machine();
     const { partition, store } = await machine.filled(3);

@@ -276,6 +276,28 @@ describe('what is known after an opening', () => {
     }
   });
 
+  it('outlives the records that are deleted while an append is under way', async () => {
+    for (const isFlushed of [false, true]) {
+      const producers = await written();
+      const { log, files } = producers;
+      log.setConfig({ ...log.config, segmentBytes: log.byteSize });
+      files.arm({ kind: 'datasync-hangs', files: /24\.log$/ });
+      producers.send(9, 0);
+      while (!files.isHanging) await producers.ticks(1);
+      const deleting = log.deleteRecords(24);
+      await producers.ticks(50);
+      if (isFlushed) {
+        files.releaseHanging();
+        await deleting;
+      }
+      await producers.crash();
+      expect(producers.log.logStartOffset).toBe(isFlushed ? 24 : 0);
+      expect(await producers.tell(7, 3)).toBe('again 9');
+      expect(await producers.tell(9, 0)).toBe(isFlushed ? 'again 24' : 24);
+      await producers.close();
+    }
+  });
+
   it('needs no file where there are no producers', async () => {
     const producers = await ProducerLog.open({}, { segmentBytes: 600 });
     for (let count = 0; count < 20; count++) await append(producers.log, [record('plain')]).flushed;
