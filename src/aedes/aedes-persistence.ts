@@ -7,7 +7,14 @@ import { Deliveries } from './deliveries.ts';
 import { FilterTree } from './filter-tree.ts';
 import type { OutgoingQueue } from './outgoing-queue.ts';
 import { type AedesPacket, encodePacket, queuedPacket, withMessageId } from './packets.ts';
-import { type AedesSubscription, clientKey, KIND, retainedKey } from './state-records.ts';
+import {
+  type AedesSubscription,
+  KIND,
+  messageKey,
+  retainedKey,
+  subscriptionKey,
+  willKey,
+} from './state-records.ts';
 
 export interface AedesClient {
   readonly id: string;
@@ -25,7 +32,8 @@ export interface PersistenceOptions {
   readonly onSetup?: (broker: AedesBroker) => void;
 }
 
-const NO_SUBSCRIPTIONS: ReadonlyMap<string, AedesSubscription> = new Map();
+type Decided = AedesSubscription | null;
+
 const EMPTY_QUEUE: Pick<OutgoingQueue, 'entries'> = { entries: () => [] };
 
 export class LogPersistence {
@@ -33,8 +41,8 @@ export class LogPersistence {
   readonly #onSetup: (broker: AedesBroker) => void;
   readonly #deliveries: Deliveries;
   #broker: AedesBroker | undefined;
-  /** Subscriptions that are being written, by client. */
-  readonly #decided = new Map<string, ReadonlyMap<string, AedesSubscription>>();
+  /** Subscriptions that are being written, by client and filter; null = one that goes. */
+  readonly #decided = new Map<string, Map<string, Decided>>();
   #destroyed = false;
 
   private constructor(state: AedesState, { deliveries, onSetup }: PersistenceOptions) {
@@ -84,22 +92,25 @@ export class LogPersistence {
 
   // ----------------------------------------------------------------------------------------------- subscriptions
 
-  async addSubscriptions(client: AedesClient, added: readonly AedesSubscription[]): Promise<void> {
-    const all = new Map(this.#latestOf(client));
+  /** What the client has already, just so, is not written again. */
+  async addSubscriptions({ id }: AedesClient, added: readonly AedesSubscription[]): Promise<void> {
+    const changes = new Map<string, Decided>();
     for (const { topic, qos, rh, rap, nl, subscriptionIdentifier } of added) {
-      all.set(topic, { topic, qos, rh, rap, nl, subscriptionIdentifier });
+      const subscription = { topic, qos, rh, rap, nl, subscriptionIdentifier };
+      if (this.#isStored(id, subscription)) changes.delete(topic);
+      else changes.set(topic, subscription);
     }
-    await this.#writeSubscriptions(client, all);
+    await this.#writeSubscriptions(id, changes);
   }
 
-  async removeSubscriptions(client: AedesClient, topics: readonly string[]): Promise<void> {
-    const all = new Map(this.#latestOf(client));
-    const removed = topics.filter((topic) => all.delete(topic));
-    if (removed.length > 0) await this.#writeSubscriptions(client, all);
+  async removeSubscriptions({ id }: AedesClient, topics: readonly string[]): Promise<void> {
+    const known = this.#filtersOf(id);
+    const removed = topics.filter((topic) => known.has(topic));
+    await this.#writeSubscriptions(id, new Map(removed.map((topic) => [topic, null])));
   }
 
-  async cleanSubscriptions(client: AedesClient): Promise<void> {
-    if (this.#latestOf(client).size > 0) await this.#writeSubscriptions(client, new Map());
+  async cleanSubscriptions({ id }: AedesClient): Promise<void> {
+    await this.#writeSubscriptions(id, new Map([...this.#filtersOf(id)].map((topic) => [topic, null])));
   }
 
   async subscriptionsByClient({ id }: AedesClient): Promise<AedesSubscription[]> {
@@ -120,18 +131,36 @@ export class LogPersistence {
     return Readable.from([...subscriptions].flatMap(([id, own]) => (own.has(topic) ? [id] : [])));
   }
 
-  /** What the client has, or is about to have: two packets of it may be dealt with at once. */
-  #latestOf({ id }: AedesClient): ReadonlyMap<string, AedesSubscription> {
-    return this.#decided.get(id) ?? this.#state.subscriptions.get(id) ?? NO_SUBSCRIPTIONS;
+  /** What the client has, and what it is about to have or to lose: two packets of it may be dealt with at once. */
+  #filtersOf(id: string): ReadonlySet<string> {
+    return new Set([
+      ...(this.#state.subscriptions.get(id)?.keys() ?? []),
+      ...(this.#decided.get(id)?.keys() ?? []),
+    ]);
   }
 
-  async #writeSubscriptions({ id }: AedesClient, all: ReadonlyMap<string, AedesSubscription>): Promise<void> {
-    this.#decided.set(id, all);
-    const value = all.size === 0 ? null : Buffer.from(JSON.stringify([...all.values()]));
+  #isStored(id: string, subscription: AedesSubscription): boolean {
+    const { topic } = subscription;
+    if (this.#decided.get(id)?.has(topic) === true) return false;
+    const stored = this.#state.subscriptions.get(id)?.get(topic);
+    return stored !== undefined && textOf(stored) === textOf(subscription);
+  }
+
+  /** All of them or none. What is being written to one client keeps its order. */
+  async #writeSubscriptions(id: string, changes: ReadonlyMap<string, Decided>): Promise<void> {
+    if (changes.size === 0) return;
+    const decided = this.#decided.get(id) ?? new Map<string, Decided>();
+    this.#decided.set(id, decided);
+    for (const [topic, change] of changes) decided.set(topic, change);
+    const records = [...changes].map(([topic, change]) => ({
+      key: subscriptionKey(id, topic),
+      value: change && Buffer.from(textOf(change)),
+    }));
     try {
-      await this.#state.write(id, [{ key: clientKey(KIND.SUBSCRIPTIONS, id), value }]);
+      await this.#state.write(id, records);
     } finally {
-      if (this.#decided.get(id) === all) this.#decided.delete(id);
+      for (const [topic, change] of changes) if (decided.get(topic) === change) decided.delete(topic);
+      if (decided.size === 0 && this.#decided.get(id) === decided) this.#decided.delete(id);
     }
   }
 
@@ -151,7 +180,7 @@ export class LogPersistence {
     await Promise.all(
       [...clientIds].map(async (clientId) => {
         const queue = this.#state.queueOf(clientId);
-        const key = clientKey(KIND.OUTGOING, clientId, queue.takeNumber());
+        const key = messageKey(KIND.OUTGOING, clientId, queue.takeNumber());
         try {
           await this.#state.write(clientId, [{ key, value }]);
         } finally {
@@ -171,7 +200,7 @@ export class LogPersistence {
     const stored = isSame ? await this.#state.read(entry) : packet;
     if (stored === undefined) throw new AedesStoreError('no-such-packet', 'no such packet');
     const value = encodePacket({ ...stored, messageId: packet.messageId });
-    await this.#state.write(id, [{ key: clientKey(KIND.OUTGOING, id, entry.number), value }]);
+    await this.#state.write(id, [{ key: messageKey(KIND.OUTGOING, id, entry.number), value }]);
   }
 
   /**
@@ -186,7 +215,7 @@ export class LogPersistence {
     const entry = messageId === undefined ? undefined : this.#state.outgoing.get(id)?.findById(messageId);
     if (entry === undefined) return undefined;
     const stored = await this.#state.read(entry);
-    await this.#state.write(id, [{ key: clientKey(KIND.OUTGOING, id, entry.number), value: null }]);
+    await this.#state.write(id, [{ key: messageKey(KIND.OUTGOING, id, entry.number), value: null }]);
     return stored && withMessageId(stored, entry.messageId);
   }
 
@@ -199,9 +228,9 @@ export class LogPersistence {
   // ---------------------------------------------------------------------------------------------------- incoming
 
   async incomingStorePacket({ id }: AedesClient, packet: AedesPacket): Promise<void> {
-    const { messageId } = packet;
+    const { messageId = 0 } = packet;
     const value = encodePacket({ ...queuedPacket(packet), messageId });
-    await this.#state.write(id, [{ key: clientKey(KIND.INCOMING, id, messageId), value }]);
+    await this.#state.write(id, [{ key: messageKey(KIND.INCOMING, id, messageId), value }]);
   }
 
   async incomingGetPacket(
@@ -221,13 +250,13 @@ export class LogPersistence {
     if (this.#state.incoming.get(id)?.has(messageId) !== true) {
       throw new AedesStoreError('no-such-packet', 'no such packet');
     }
-    await this.#state.write(id, [{ key: clientKey(KIND.INCOMING, id, messageId), value: null }]);
+    await this.#state.write(id, [{ key: messageKey(KIND.INCOMING, id, messageId), value: null }]);
   }
 
   async cleanIncoming({ id }: AedesClient): Promise<void> {
     const records: StateRecord[] = [];
     for (const messageId of this.#state.incoming.get(id)?.keys() ?? []) {
-      records.push({ key: clientKey(KIND.INCOMING, id, messageId), value: null });
+      records.push({ key: messageKey(KIND.INCOMING, id, messageId), value: null });
     }
     if (records.length > 0) await this.#state.write(id, records);
   }
@@ -238,7 +267,7 @@ export class LogPersistence {
   async putWill({ id }: AedesClient, packet: AedesPacket): Promise<void> {
     packet.brokerId = this.#broker?.id;
     packet.clientId = id;
-    await this.#state.write(id, [{ key: clientKey(KIND.WILL, id), value: encodePacket(packet) }]);
+    await this.#state.write(id, [{ key: willKey(id), value: encodePacket(packet) }]);
   }
 
   async getWill({ id }: AedesClient): Promise<AedesPacket | undefined> {
@@ -247,7 +276,7 @@ export class LogPersistence {
 
   async delWill({ id }: AedesClient): Promise<AedesPacket | undefined> {
     const will = this.#state.wills.get(id);
-    if (will !== undefined) await this.#state.write(id, [{ key: clientKey(KIND.WILL, id), value: null }]);
+    if (will !== undefined) await this.#state.write(id, [{ key: willKey(id), value: null }]);
     return will;
   }
 
@@ -271,4 +300,9 @@ function* retainedMatching(
   tree: FilterTree<string>,
 ): Generator<Stored> {
   for (const [topic, place] of retained) if (tree.match(topic).length > 0) yield place;
+}
+
+/** As it is stored. */
+function textOf({ topic, qos, rh, rap, nl, subscriptionIdentifier }: AedesSubscription): string {
+  return JSON.stringify({ topic, qos, rh, rap, nl, subscriptionIdentifier });
 }

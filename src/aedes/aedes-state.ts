@@ -8,6 +8,7 @@ import {
   type AedesSubscription,
   type ClientKey,
   KIND,
+  numberOf,
   readClientKey,
   readRetainedKey,
 } from './state-records.ts';
@@ -36,7 +37,8 @@ export class AedesStoreError extends Error {
 
 export class AedesState {
   readonly retained = new Map<string, Stored>();
-  readonly subscriptions = new Map<string, ReadonlyMap<string, AedesSubscription>>();
+  /** By client, then by filter. */
+  readonly subscriptions = new Map<string, Map<string, AedesSubscription>>();
   /** Those at QoS 1 and 2. */
   readonly queued = new FilterTree<QueuedSubscription>();
   queuedCount = 0;
@@ -94,8 +96,8 @@ export class AedesState {
     }
     const owner = readClientKey(key);
     switch (key[0]) {
-      case KIND.SUBSCRIPTIONS:
-        this.#applySubscriptions(owner.clientId, value);
+      case KIND.SUBSCRIPTION:
+        this.#applySubscription(owner, value);
         return;
       case KIND.WILL:
         if (value === null) this.wills.delete(owner.clientId);
@@ -110,24 +112,31 @@ export class AedesState {
     }
   }
 
-  #applySubscriptions(clientId: string, value: Buffer | null): void {
-    for (const { topic, qos } of this.subscriptions.get(clientId)?.values() ?? []) {
-      if (qos === 0) continue;
-      this.queued.remove(topic, (each) => each.clientId === clientId);
+  #applySubscription({ clientId, rest }: ClientKey, value: Buffer | null): void {
+    const filter = rest.toString('utf8');
+    const own = this.subscriptions.get(clientId) ?? new Map<string, AedesSubscription>();
+    if ((own.get(filter)?.qos ?? 0) > 0) {
+      this.queued.remove(filter, (each) => each.clientId === clientId);
       this.queuedCount--;
     }
-    // Written here alone.
-    const list = value === null ? [] : (JSON.parse(value.toString('utf8')) as AedesSubscription[]);
-    for (const { subscriptionIdentifier: _, ...subscription } of list) {
-      if (subscription.qos === 0) continue;
-      this.queued.add(subscription.topic, { clientId, ...subscription });
-      this.queuedCount++;
+    if (value === null) {
+      own.delete(filter);
+      if (own.size === 0) this.subscriptions.delete(clientId);
+      return;
     }
-    if (list.length === 0) this.subscriptions.delete(clientId);
-    else this.subscriptions.set(clientId, new Map(list.map((each) => [each.topic, each])));
+    // Written here alone.
+    const subscription = JSON.parse(value.toString('utf8')) as AedesSubscription;
+    own.set(filter, subscription);
+    this.subscriptions.set(clientId, own);
+    if (subscription.qos === 0) return;
+    const { subscriptionIdentifier: _, ...queued } = subscription;
+    this.queued.add(filter, { clientId, ...queued });
+    this.queuedCount++;
   }
 
-  #applyIncoming({ clientId, number }: ClientKey, stored: Stored | undefined): void {
+  #applyIncoming(owner: ClientKey, stored: Stored | undefined): void {
+    const { clientId } = owner;
+    const number = numberOf(owner);
     const own = this.incoming.get(clientId) ?? new Map<number, Stored>();
     if (stored === undefined) own.delete(number);
     else own.set(number, stored);
@@ -135,7 +144,9 @@ export class AedesState {
     else this.incoming.set(clientId, own);
   }
 
-  #applyOutgoing({ clientId, number }: ClientKey, value: Buffer | null, stored: Stored): void {
+  #applyOutgoing(owner: ClientKey, value: Buffer | null, stored: Stored): void {
+    const { clientId } = owner;
+    const number = numberOf(owner);
     const queue = this.queueOf(clientId);
     if (value === null) {
       queue.delete(number);

@@ -33,6 +33,8 @@ export interface EmitterTarget {
 
 const WHO: Principal = { name: 'ANONYMOUS', listener: 'aedes', remoteAddress: '' };
 
+type Done = (error?: Error) => void;
+
 export class LogEmitter {
   /** Messages that are with listeners. */
   current = 0;
@@ -40,7 +42,7 @@ export class LogEmitter {
   readonly concurrency: number;
   readonly #target: EmitterTarget;
   readonly #listeners: FilterTree<Listener>;
-  readonly #queue: { readonly message: EmittedMessage; readonly done: () => void }[] = [];
+  readonly #queue: { readonly message: EmittedMessage; readonly done: Done }[] = [];
   readonly #appending = new Set<Promise<unknown>>();
 
   constructor(target: EmitterTarget, options: EmitterOptions = {}) {
@@ -73,20 +75,24 @@ export class LogEmitter {
     return this;
   }
 
-  /** `done` is called when the message is on disk and every listener has dealt with it, or with why it is not. */
-  emit(message: EmittedMessage, done: (error?: Error) => void = () => undefined): this {
+  /**
+   * `done` is called when the message is on disk and every listener has dealt with it; or with why it is not, or with what
+   * a listener has thrown, which keeps it from no other.
+   */
+  emit(message: EmittedMessage, done: Done = () => undefined): this {
     if (this.closed) {
       done(new AedesStoreError('closed', 'mqemitter is closed'));
     } else if (message.topic.startsWith('$') || this.#target.isFromLog(message)) {
       // What is of this broker alone, or lies in the log.
-      this.#hand(message, () => done());
+      this.#hand(message, done);
     } else {
-      const appending = this.#append(message).then(
-        () => this.#hand(message, () => done()),
-        (error: Error) => done(error),
-      );
+      const appending = this.#append(message);
       this.#appending.add(appending);
-      void appending.finally(() => this.#appending.delete(appending));
+      void appending.then((error) => {
+        this.#appending.delete(appending);
+        if (error === undefined) this.#hand(message, done);
+        else done(error);
+      });
     }
     return this;
   }
@@ -99,40 +105,65 @@ export class LogEmitter {
     return this;
   }
 
-  async #append(message: EmittedMessage): Promise<void> {
+  /** On disk when it resolves, or why not. Never rejects. */
+  async #append(message: EmittedMessage): Promise<Error | undefined> {
     const { messaging } = this.#target;
-    const published = await messaging.publisher.publish(WHO, messageOf(message), (place) =>
-      this.#target.noteOwn(place.topic, place.partition, place.offset),
-    );
-    if (published.refused !== undefined) throw new AedesStoreError(published.refused, published.message);
+    try {
+      const published = await messaging.publisher.publish(WHO, messageOf(message), (place) =>
+        this.#target.noteOwn(place.topic, place.partition, place.offset),
+      );
+      if (published.refused === undefined) return undefined;
+      return new AedesStoreError(published.refused, published.message);
+    } catch (error) {
+      // A payload of the application's own that cannot be made JSON.
+      return asError(error);
+    }
   }
 
-  #hand(message: EmittedMessage, done: () => void): void {
+  #hand(message: EmittedMessage, done: Done): void {
     if (this.concurrency > 0 && this.current >= this.concurrency) this.#queue.push({ message, done });
     else this.#deliver(message, done);
   }
 
-  #deliver(emitted: EmittedMessage, done: () => void): void {
+  #deliver(emitted: EmittedMessage, done: Done): void {
     const { deliveries } = this.#target;
     const listeners = this.#listeners.match(emitted.topic);
     const message = deliveries.begin(emitted);
     let left = listeners.length;
+    let thrown: Error | undefined;
+    let isFinished = false;
     this.current++;
     const finish = (): void => {
+      isFinished = true;
       this.current--;
       deliveries.end(message);
-      done();
-      const next = this.#queue.shift();
-      if (next !== undefined) this.#deliver(next.message, next.done);
+      try {
+        done(thrown);
+      } finally {
+        const next = this.#queue.shift();
+        if (next !== undefined) this.#deliver(next.message, next.done);
+      }
     };
     if (left === 0) finish();
     for (const listener of listeners) {
       let isDone = false;
-      listener.call(this, message, () => {
+      const end = (): void => {
         if (isDone) return;
         isDone = true;
         if (--left === 0) finish();
-      });
+      };
+      try {
+        listener.call(this, message, end);
+      } catch (error) {
+        // Behind the end nobody is left to be told: it is what `done` has thrown, or the last listener behind its own end.
+        if (isFinished) throw error;
+        thrown ??= asError(error);
+        end();
+      }
     }
   }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }
