@@ -64,7 +64,7 @@ const { CONNECT, WILL, PUBLISH, ACKNOWLEDGEMENT, SUBSCRIBE, UNSUBSCRIBE, DISCONN
 const EVERYWHERE = CONNECT | WILL | PUBLISH | ACKNOWLEDGEMENT | SUBSCRIBE | UNSUBSCRIBE | DISCONNECT | AUTH;
 
 /** Table 2-4; the bounds are those of each property's own section. */
-const RULES: ReadonlyMap<number, PropertyRule> = new Map<number, PropertyRule>([
+export const PROPERTY_RULES: ReadonlyMap<number, PropertyRule> = new Map<number, PropertyRule>([
   [0x01, { name: 'Payload Format Indicator', type: 'byte', places: PUBLISH | WILL, highest: 1 }],
   [0x02, { name: 'Message Expiry Interval', type: 'four-byte', places: PUBLISH | WILL }],
   [0x03, { name: 'Content Type', type: 'string', places: PUBLISH | WILL }],
@@ -145,7 +145,7 @@ export class PropertyCursor {
   next(): boolean {
     if (this.#at >= this.#end) return false;
     this.id = this.#variable('Property Identifier');
-    const rule = RULES.get(this.id);
+    const rule = PROPERTY_RULES.get(this.id);
     if (!rule) throw malformed(`There is no property 0x${this.id.toString(16)}`);
     this.#readValue(rule);
     if ((rule.places & this.#place) === 0) throw this.#misplaced(rule);
