@@ -20,7 +20,8 @@ function interrupted(): AbortSignal {
   return interrupt.signal;
 }
 
-process.exitCode = await runCommandLine(process.argv.slice(2), {
+// Not awaited here: the built program is a script (esbuild.config.mjs). What is thrown ends the process all the same.
+void runCommandLine(process.argv.slice(2), {
   out: (text) => process.stdout.write(text),
   outMuch: (text) => output.write(text),
   err: (text) => process.stderr.write(text),
@@ -31,4 +32,6 @@ process.exitCode = await runCommandLine(process.argv.slice(2), {
   },
   environment: process.env,
   workingDirectory: process.cwd(),
+}).then((exitCode) => {
+  process.exitCode = exitCode;
 });

@@ -19,14 +19,18 @@ export async function setup(project: TestProject): Promise<void> {
     dirname(createRequire(import.meta.url).resolve('typescript/package.json')),
     'bin/tsc',
   );
-  const buildError = await new Promise<string>((resolve) => {
-    execFile(
-      process.execPath,
-      [compiler, '-b', 'tsconfig.build.json', '--pretty', 'false'],
-      { cwd: repository },
-      (error, stdout, stderr) => resolve(error === null ? '' : `${stdout}${stderr}` || error.message),
-    );
-  });
+  const buildError =
+    (await run(compiler, '-b', 'tsconfig.build.json', '--pretty', 'false')) ||
+    (await run('esbuild.config.mjs'));
   // Only the tests that use dist/ fail on this: a type error says nothing against the others.
   project.provide('buildError', buildError);
+}
+
+/** What it said when it failed; empty when it did not. */
+function run(...argv: readonly string[]): Promise<string> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, argv, { cwd: repository }, (error, stdout, stderr) =>
+      resolve(error === null ? '' : `${stdout}${stderr}` || error.message),
+    );
+  });
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Child, type Finished } from './child.ts';
 
-const program = join(import.meta.dirname, '..', '..', 'dist', 'src', 'main.js');
+const program = join(import.meta.dirname, '..', '..', 'dist', 'command', 'main.cjs');
 
 export interface HubProcess {
   readonly kafkaPort: number;

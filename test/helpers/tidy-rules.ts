@@ -207,7 +207,7 @@ export function nameComplaints(files: readonly SourceFile[]): string[] {
 const TOP_LEVEL = [
   ...['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', 'package-lock.json', 'tsconfig.json'],
   ...['config', 'protocols', 'src', 'storage', 'test'],
-  ...['tsconfig.build.json', 'biome.json', 'vitest.config.ts'],
+  ...['tsconfig.build.json', 'esbuild.config.mjs', 'biome.json', 'vitest.config.ts'],
 ];
 
 export function topLevelComplaints(files: readonly SourceFile[]): string[] {

@@ -49,7 +49,7 @@ const packed: InteropCase = {
 function holdsWhatItShould(paths: readonly string[]): void {
   const needed = [
     ...[
-      'dist/src/main.js',
+      'dist/command/main.cjs',
       'dist/src/polylog.js',
       'dist/src/polylog.d.ts',
       'dist/src/aedes/aedes-store.d.ts',
@@ -124,7 +124,7 @@ const imageBuild: InteropCase = {
       mkdirSync(directory.path, { recursive: true });
       symlinkSync(join(repository, 'node_modules'), join(directory.path, 'node_modules'));
       await run('npm', ['run', 'build'], { workingDirectory: directory.path, timeoutMs: INSTALL_MS });
-      const version = await run('node', ['dist/src/main.js', '--version'], {
+      const version = await run('node', ['dist/command/main.cjs', '--version'], {
         workingDirectory: directory.path,
       });
       const { version: own } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {

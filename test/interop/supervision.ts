@@ -87,7 +87,7 @@ const notified: InteropCase = {
       await listener.waitFor(/^listening$/m);
       const hub = new Child(
         process.execPath,
-        [join(repository, 'dist/src/main.js'), 'start', '--config', config],
+        [join(repository, 'dist/command/main.cjs'), 'start', '--config', config],
         { environment: { NOTIFY_SOCKET: socket, WATCHDOG_USEC: '500000' } },
       );
       await listener.waitFor(/READY=1[\s\S]*WATCHDOG=1/);

@@ -199,7 +199,7 @@ describe('polylog log dump', () => {
 
   it('in a pipe that is closed early is no failure', () =>
     withData(async (directory) => {
-      const program = join(import.meta.dirname, '../../../dist/src/main.js');
+      const program = join(import.meta.dirname, '../../../dist/command/main.cjs');
       const command = `for n in 1 2 3 4 5 6 7 8; do cp -r data/topics/orders/0 data/topics/orders/1$n; done
         "${process.execPath}" "${program}" log dump data > >(head -n 1) && echo done`;
       const { code, stdout, stderr } = await new Child('bash', ['-c', command], {

@@ -12,7 +12,7 @@ import { Child } from '../../helpers/child.ts';
 vi.setConfig({ testTimeout: 60_000 });
 
 const REPOSITORY = path.join(import.meta.dirname, '../../..');
-const PROGRAM = path.join(REPOSITORY, 'dist/src/main.js');
+const PROGRAM = path.join(REPOSITORY, 'dist/command/main.cjs');
 const EPHEMERAL = path.join(REPOSITORY, 'config/examples/ephemeral.toml');
 
 let directory: string;

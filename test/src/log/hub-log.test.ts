@@ -15,7 +15,7 @@ afterEach(() => {
 async function open(format: 'text' | 'json', level: 'debug' | 'info' | 'warn' | 'error' = 'info') {
   const lines: string[] = [];
   const output = { write: (line: string) => lines.push(line) };
-  const log = await openLog({ format, level, output });
+  const log = openLog({ format, level, output });
   const events = () => lines.map((line): Record<string, unknown> => JSON.parse(line));
   return { log, lines, events };
 }
