@@ -4,11 +4,12 @@ import { AbortedRunCache } from './aborted-run-cache.ts';
 import { ABORTED_CACHE_BYTES_MAX } from './limits.ts';
 import type { Segment } from './segment.ts';
 import type { IndexRun } from './segment-index.ts';
+import { type Linked, UseOrder } from './use-order.ts';
 
 /** What an entry of the cache takes besides the row's bytes. */
 const OVERHEAD_BYTES = 256;
 
-interface CachedRun {
+interface CachedRun extends Linked<CachedRun> {
   readonly segment: Segment;
   readonly run: IndexRun;
   /** No other row of the segment begins above the run's first offset and at or below this one. */
@@ -18,8 +19,7 @@ interface CachedRun {
 export class IndexCache {
   readonly abortedRuns: AbortedRunCache;
   readonly #bytesMax: number;
-  /** Longest unused first. */
-  readonly #byUse = new Set<CachedRun>();
+  readonly #byUse = new UseOrder<CachedRun>();
   /** In order of offsets. */
   readonly #bySegment = new Map<Segment, CachedRun[]>();
   /** Changes with the database: what was asked before and answered after is not kept. */
@@ -36,8 +36,7 @@ export class IndexCache {
     const runs = this.#bySegment.get(segment);
     const cached = runs?.[countBelow(runs, offset) - 1];
     if (cached === undefined || offset > cached.knownTo) return undefined;
-    this.#byUse.delete(cached);
-    this.#byUse.add(cached);
+    this.#byUse.touch(cached);
     return cached.run;
   }
 
@@ -56,15 +55,13 @@ export class IndexCache {
     }
     if (before?.run.firstOffset === run.firstOffset) this.#remove(before);
     const lastOffset = run.offsetAt(run.length - 1);
-    const cached = { segment, run, knownTo: Math.max(lastOffset, offset) };
+    const knownTo = Math.max(lastOffset, offset);
+    const cached: CachedRun = { segment, run, knownTo, older: undefined, newer: undefined };
     runs.splice(countBelow(runs, run.firstOffset), 0, cached);
     this.#bySegment.set(segment, runs);
     this.#byUse.add(cached);
     this.#bytes += bytesOf(cached);
-    for (const oldest of this.#byUse) {
-      if (this.#bytes <= this.#bytesMax) break;
-      this.#remove(oldest);
-    }
+    while (this.#bytes > this.#bytesMax && this.#byUse.oldest !== undefined) this.#remove(this.#byUse.oldest);
   }
 
   /** Rows of the segment were added to the database. */
@@ -82,7 +79,7 @@ export class IndexCache {
   }
 
   #remove(cached: CachedRun): void {
-    if (!this.#byUse.delete(cached)) return;
+    this.#byUse.remove(cached);
     this.#bytes -= bytesOf(cached);
     const runs = this.#bySegment.get(cached.segment) ?? [];
     runs.splice(runs.indexOf(cached), 1);

@@ -3,6 +3,7 @@
 import { StorageError } from './errors.ts';
 import type { ProducerState } from './producer-state.ts';
 import type { StoreCounters } from './store-counters.ts';
+import { UseOrder } from './use-order.ts';
 
 export interface ProducerBudgetOptions {
   readonly producersMax: number;
@@ -15,9 +16,7 @@ export class ProducerBudget {
   readonly expirationMs: number;
   readonly #producersMax: number;
   readonly #counters: StoreCounters;
-  /** Ends of the line; the links are in the producers. */
-  #oldest: ProducerState | undefined;
-  #newest: ProducerState | undefined;
+  readonly #line = new UseOrder<ProducerState>();
   #count = 0;
   /** Producers came in from snapshots: each log's in order, but not among each other. */
   #isMixed = false;
@@ -35,14 +34,14 @@ export class ProducerBudget {
 
   /** Before a new producer writes. @throws StorageError busy when there is no room and none can be made */
   refuseUnlessRoom(): void {
-    if (this.#count < this.#producersMax || this.#oldest !== undefined) return;
+    if (this.#count < this.#producersMax || this.#line.oldest !== undefined) return;
     throw new StorageError('busy', `${this.#count} producers have open transactions`);
   }
 
   /** One more; the longest unused one may go for it. */
   add(state: ProducerState): void {
     this.#count++;
-    this.#link(state);
+    this.#line.add(state);
     if (this.#count > this.#producersMax) this.#evict();
   }
 
@@ -54,31 +53,30 @@ export class ProducerBudget {
 
   /** It has just been used. */
   touch(state: ProducerState): void {
-    if (state.newer === undefined) return;
-    this.#unlink(state);
-    this.#link(state);
+    // Of one in a transaction too it is undefined: that is not in the line.
+    if (state.newer !== undefined) this.#line.touch(state);
   }
 
   /** Its transaction has begun: it stays until that has ended. */
   hold(state: ProducerState): void {
-    this.#unlink(state);
+    this.#line.remove(state);
   }
 
   /** Its transaction has ended. */
   letGo(state: ProducerState): void {
-    this.#link(state);
+    this.#line.add(state);
   }
 
   /** Its log has forgotten it. @param isHeld whether its transaction is open */
   remove(state: ProducerState, isHeld: boolean): void {
     this.#count--;
-    if (!isHeld) this.#unlink(state);
+    if (!isHeld) this.#line.remove(state);
   }
 
   /** Forgets who wrote nothing for too long. Part of the store's maintenance. */
   expire(nowMs: number): void {
     this.#sort();
-    for (let state = this.#oldest; state !== undefined; state = this.#oldest) {
+    for (const state of this.#line) {
       if (!this.isExpired(state, nowMs)) return;
       state.owner.forget(state);
     }
@@ -91,39 +89,19 @@ export class ProducerBudget {
 
   /** While the line is mixed it may be another's turn than that of the very oldest. */
   #evict(): void {
-    const state = this.#oldest;
+    const state = this.#line.oldest;
     // The one that has just come in is not told to leave: then all others are in transactions.
-    if (state === undefined || state === this.#newest) return;
+    if (state === undefined || state === this.#line.newest) return;
     state.owner.forget(state);
     this.#counters.evictedProducers++;
-  }
-
-  #link(state: ProducerState): void {
-    state.older = this.#newest;
-    state.newer = undefined;
-    if (this.#newest === undefined) this.#oldest = state;
-    else this.#newest.newer = state;
-    this.#newest = state;
-  }
-
-  #unlink(state: ProducerState): void {
-    const { older, newer } = state;
-    if (older === undefined) this.#oldest = newer;
-    else older.newer = newer;
-    if (newer === undefined) this.#newest = older;
-    else newer.older = older;
-    state.older = undefined;
-    state.newer = undefined;
   }
 
   #sort(): void {
     if (!this.#isMixed) return;
     this.#isMixed = false;
-    const states: ProducerState[] = [];
-    for (let state = this.#oldest; state !== undefined; state = state.newer) states.push(state);
+    const states = [...this.#line];
     states.sort((a, b) => a.usedAtMs - b.usedAtMs);
-    this.#oldest = undefined;
-    this.#newest = undefined;
-    for (const state of states) this.#link(state);
+    this.#line.clear();
+    for (const state of states) this.#line.add(state);
   }
 }

@@ -13,8 +13,9 @@ import type { BufferPool } from './buffer-pool.ts';
 import { viewOf } from './frame.ts';
 import { CHUNK_BYTES_MAX, CHUNK_BYTES_MIN } from './limits.ts';
 import type { RangePlace, Segment } from './segment.ts';
+import { type Linked, UseOrder } from './use-order.ts';
 
-export class Chunk {
+export class Chunk implements Linked<Chunk> {
   readonly bytes: Buffer;
   readonly view: DataView;
   /** Set with the first finished batch, as are the next two. */
@@ -34,6 +35,10 @@ export class Chunk {
   open = false;
   /** Ranges that were given out and not released. */
   leases = 0;
+  /** Neighbours among the chunks of the cache, by age. */
+  older: Chunk | undefined = undefined;
+  newer: Chunk | undefined = undefined;
+  isCached = false;
   readonly #owner: ChunkOwner;
 
   constructor(bytes: Buffer, owner: ChunkOwner) {
@@ -93,7 +98,7 @@ export interface ChunkOwner {
 export class TailCache {
   readonly #bytesMax: number;
   readonly #pool: BufferPool;
-  readonly #chunks = new Set<Chunk>();
+  readonly #chunks = new UseOrder<Chunk>();
   #bytes = 0;
 
   constructor(bytesMax: number, pool: BufferPool) {
@@ -107,6 +112,7 @@ export class TailCache {
   }
 
   add(chunk: Chunk): void {
+    chunk.isCached = true;
     this.#chunks.add(chunk);
     this.#bytes += chunk.bytes.length;
     this.trim();
@@ -114,7 +120,9 @@ export class TailCache {
 
   /** Its owner has forgotten the chunk. */
   remove(chunk: Chunk): void {
-    if (!this.#chunks.delete(chunk)) return;
+    if (!chunk.isCached) return;
+    chunk.isCached = false;
+    this.#chunks.remove(chunk);
     this.#bytes -= chunk.bytes.length;
     // A chunk that may not be evicted may be on its way to the disk.
     if (chunk.evictable && chunk.leases === 0) this.#pool.giveBack(chunk.bytes);
