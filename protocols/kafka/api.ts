@@ -2,6 +2,7 @@
 // handlers/ makes one; apis.ts lists them; ApiVersions, the README's table and dispatch read that list.
 
 import type { Hub, ListenerView, Operation, Principal, RecordCursor, ResourceKind } from '../port.ts';
+import type { EncodedStretches } from './encoded-stretches.ts';
 import type { FetchSessions } from './fetch-sessions.ts';
 import type { GroupAdministration } from './groups/administration.ts';
 import type { GroupCoordinator } from './groups/coordinator.ts';
@@ -32,6 +33,7 @@ export interface KafkaContext {
   listeners(): readonly ListenerView[];
   /** Its output lives until the answer is written: no await between. */
   readonly encoder: BatchEncoder;
+  readonly stretches: EncodedStretches;
   readonly cursor: RecordCursor;
   readonly counters: KafkaCounters;
   readonly timings: RequestTimings;

@@ -6,6 +6,7 @@
 
 import type { Partition, RecordCursor, RecordRange, Visibility } from '../port.ts';
 import { hasRecordFrom, SKIP_BYTES } from './empty-stretch.ts';
+import type { EncodedStretch, EncodedStretches } from './encoded-stretches.ts';
 import { ERROR_CODES, type ErrorCode, READ_ERROR_CODES } from './error-codes.ts';
 import type { FetchedPartition } from './fetch-sessions.ts';
 import { readableUpTo } from './fetch-wait.ts';
@@ -17,6 +18,10 @@ export interface FetchItem extends FetchedPartition {
   errorCode: ErrorCode;
   /** Where the reader's last epoch ended here, when it has more of it: there is nothing to read for it. */
   diverging: { readonly epoch: number; readonly endOffset: number } | undefined;
+  /** One behind the other, from the offset asked for on, held. */
+  encoded: EncodedStretch[];
+  /** Where they end, and what has to be encoded begins. */
+  encodedUpTo: number;
   /** One behind the other; the store gives what lies together in memory. The first has a record to give. */
   ranges: RecordRange[];
   /** From the offset asked for up to here there is no record. */
@@ -30,9 +35,13 @@ export interface FetchReading {
   /** Topics are named by id. */
   readonly isById: boolean;
   readonly cursor: RecordCursor;
+  readonly stretches: EncodedStretches;
 }
 
-/** Reads the items in order until the request's limit; returns the stored bytes read. */
+/** More of them are read again: an answer goes out in as many parts. */
+const STRETCHES_MAX = 32;
+
+/** Reads the items in order until the request's limit; returns the bytes read, as they are stored or encoded. */
 export async function readItems(fetch: FetchReading): Promise<number> {
   let bytes = 0;
   for (const item of fetch.items) {
@@ -57,8 +66,10 @@ async function readItem(
     return 0;
   }
   const maxBytes = Math.min(request.partitionMaxBytes, bytesLeft);
-  let offset = request.fetchOffset;
-  let bytes = 0;
+  let bytes = takeEncoded(fetch, item, partition, maxBytes);
+  let offset = item.encodedUpTo;
+  // The end of a stretch is where others are likely to go on too.
+  if (2 * bytes > maxBytes) return bytes;
   while (mayHaveMore(partition, offset, fetch.upTo)) {
     const isFirst = !hasBytes && bytes === 0;
     if (!isFirst && bytes >= maxBytes) break;
@@ -72,7 +83,7 @@ async function readItem(
     // The store gives its first batch whole; only the first of the answer may be larger than the limits.
     const rangeBytes = range.end - range.start;
     if (rangeBytes === 0) break;
-    if (item.ranges.length === 0 && !hasRecordFrom(fetch.cursor, range, request.fetchOffset)) {
+    if (item.ranges.length === 0 && !hasRecordFrom(fetch.cursor, range, item.encodedUpTo)) {
       range.release?.();
       offset = range.nextOffset;
       item.emptyUpTo = offset;
@@ -89,6 +100,26 @@ async function readItem(
   return bytes;
 }
 
+/** What others were given from there on. Returns its bytes. */
+function takeEncoded(fetch: FetchReading, item: FetchItem, partition: Partition, maxBytes: number): number {
+  const end = readableUpTo(partition, fetch.upTo);
+  let bytes = 0;
+  let offset = item.request.fetchOffset;
+  while (offset >= partition.logStartOffset && item.encoded.length < STRETCHES_MAX) {
+    const stretch = fetch.stretches.find(partition, offset, fetch.upTo, end);
+    if (stretch === undefined) break;
+    if (bytes + stretch.bytes.length > maxBytes) {
+      stretch.letGo(true);
+      break;
+    }
+    item.encoded.push(stretch);
+    bytes += stretch.bytes.length;
+    offset = stretch.nextOffset;
+  }
+  item.encodedUpTo = offset;
+  return bytes;
+}
+
 /** At the end, where most fetches stand, nothing is read. Beyond the log and before it, the store says why not. */
 function mayHaveMore(partition: Partition, offset: number, upTo: Visibility): boolean {
   const isInLog = offset >= partition.logStartOffset && offset <= partition.logEndOffset;
@@ -97,6 +128,9 @@ function mayHaveMore(partition: Partition, offset: number, upTo: Visibility): bo
 
 /** Nothing looks at what was read any more: the encoder has copied what it took. */
 export function letGo(item: FetchItem): void {
+  for (const stretch of item.encoded) stretch.letGo(true);
+  item.encoded = [];
+  item.encodedUpTo = item.request.fetchOffset;
   for (const range of item.ranges) range.release?.();
   item.ranges = [];
   item.emptyUpTo = -1;

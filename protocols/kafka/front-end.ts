@@ -17,6 +17,7 @@ import { ApiIndex } from './api-index.ts';
 import { APIS } from './apis.ts';
 import { Connection } from './connection.ts';
 import { ConnectionMemory } from './connection-memory.ts';
+import { EncodedStretches } from './encoded-stretches.ts';
 import { FetchSessions } from './fetch-sessions.ts';
 import { GroupAdministration } from './groups/administration.ts';
 import { GroupCoordinator } from './groups/coordinator.ts';
@@ -67,6 +68,7 @@ export async function openKafkaContext(
     fetchSessions: new FetchSessions(settings.fetchSessions, hub.clock, hub.random),
     apis: APIS,
     encoder: new BatchEncoder(),
+    stretches: new EncodedStretches(),
     cursor: hub.cursor(),
     counters: newCounters(),
     timings: new RequestTimings(hub),

@@ -6,9 +6,10 @@
 //
 // Left out: replicas, rack-aware reads.
 
-import type { Partition, RecordRange } from '../../port.ts';
+import type { AbortedTransaction, Partition } from '../../port.ts';
 import { allows, type Call, defineApi, Later } from '../api.ts';
 import { encodeEmptyStretch } from '../empty-stretch.ts';
+import type { StretchContent } from '../encoded-stretches.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { type FetchItem, type FetchReading, letGo, readItems } from '../fetch-reading.ts';
 import type { FetchContext, FetchedPartition, FetchSession } from '../fetch-sessions.ts';
@@ -16,7 +17,8 @@ import { type Watched, waitForBytes } from '../fetch-wait.ts';
 import { leaderEpochFault } from '../leader-epoch.ts';
 import { FetchRequest, FetchResponse } from '../messages/fetch.ts';
 import { brokers } from '../nodes.ts';
-import { encodeBatches } from '../record-mapping.ts';
+import { type EncodeOptions, encodeBatches } from '../record-mapping.ts';
+import { type LentBytes, RecordPieces } from '../wire/record-pieces.ts';
 
 const READ_COMMITTED = 1;
 const ISOLATION_LEVELS: ReadonlySet<number> = new Set([0, READ_COMMITTED]);
@@ -30,7 +32,6 @@ const IDS_SINCE_VERSION = 13;
 const LEADERS_SINCE_VERSION = 16;
 
 type PartitionAnswer = FetchResponse['responses'][number]['partitions'][number];
-type AbortedTransaction = NonNullable<PartitionAnswer['abortedTransactions']>[number];
 /** Being put together. */
 interface TopicAnswer {
   readonly topic: string;
@@ -64,8 +65,9 @@ function handleFetch(request: FetchRequest, call: Call): FetchResponse | Later<F
   if (!isLegal) for (const item of items) item.errorCode = ERROR_CODES.INVALID_REQUEST;
   const bytesMax = Math.max(0, Math.min(request.maxBytes, call.kafka.settings.fetchBytesMax));
   const upTo = request.isolationLevel === READ_COMMITTED ? 'lastStable' : 'highWatermark';
-  const { cursor } = call.kafka;
-  const fetch: Fetch = { request, call, context, upTo, bytesMax, items, cursor, isById: namesById(call) };
+  const { cursor, stretches } = call.kafka;
+  const isById = namesById(call);
+  const fetch: Fetch = { request, call, context, upTo, bytesMax, items, cursor, stretches, isById };
   return Later.of(runFetch(fetch), () => respond(fetch));
 }
 
@@ -111,6 +113,8 @@ function itemOf(
     partition,
     errorCode: ERROR_CODES.NONE,
     diverging: undefined,
+    encoded: [],
+    encodedUpTo: request.fetchOffset,
     ranges: [],
     emptyUpTo: -1,
   };
@@ -160,7 +164,7 @@ function watchedOf(item: FetchItem): Watched {
   return {
     partition,
     fetchOffset,
-    countedUpTo: item.ranges.at(-1)?.nextOffset ?? Math.max(item.emptyUpTo, fetchOffset),
+    countedUpTo: item.ranges.at(-1)?.nextOffset ?? Math.max(item.emptyUpTo, item.encodedUpTo),
   };
 }
 
@@ -212,49 +216,82 @@ function answerOf(fetch: Fetch, item: FetchItem, encodedBytes: number): Partitio
     lastStableOffset: partition.lastStableOffset,
     logStartOffset: partition.logStartOffset,
     ...(diverging === undefined ? {} : { divergingEpoch: diverging }),
-    ...encodeItem(fetch, item, encodedBytes),
+    ...encodeItem(fetch, item, partition, encodedBytes),
   };
 }
 
-/** What has been read of it is let go. */
+/** What has been read of it is let go; what was encoded before goes to the answer. */
 function encodeItem(
   fetch: Fetch,
   item: FetchItem,
+  partition: Partition,
   encodedBytes: number,
 ): Pick<PartitionAnswer, 'records' | 'abortedTransactions'> {
   const { request, ranges } = item;
-  const { encoder, cursor, counters } = fetch.call.kafka;
+  const { encoder, counters } = fetch.call.kafka;
   const start = encoder.length;
-  if (ranges.length === 0 && item.emptyUpTo > request.fetchOffset)
-    encodeEmptyStretch(encoder, request.fetchOffset, item.emptyUpTo);
-  const bytesMax = Math.min(request.partitionMaxBytes, fetch.bytesMax - encodedBytes);
+  if (ranges.length === 0 && item.emptyUpTo > item.encodedUpTo)
+    encodeEmptyStretch(encoder, item.encodedUpTo, item.emptyUpTo);
   const aborted: AbortedTransaction[] = [];
-  for (const range of ranges) {
-    const ownBytes = encoder.length - start;
-    const options = {
-      fromOffset: request.fetchOffset,
-      bytesMax: bytesMax - ownBytes,
-      atLeastOne: encodedBytes + ownBytes === 0,
-    };
-    const { nextOffset, records } = encodeBatches(encoder, cursor, range, options);
-    counters.recordsFetched += records;
-    addAborted(aborted, range, nextOffset);
-    if (nextOffset < range.nextOffset) break;
+  const pieces: (Buffer | LentBytes)[] = [];
+  let ownBytes = 0;
+  for (const stretch of item.encoded) {
+    pieces.push(stretch.hold());
+    ownBytes += stretch.bytes.length;
+    counters.recordsFetched += stretch.records;
+    addAborted(aborted, stretch.aborted, stretch.nextOffset);
   }
+  const bytesMax = Math.min(request.partitionMaxBytes, fetch.bytesMax - encodedBytes) - ownBytes;
+  const content = encodeRanges(fetch, item, { bytesMax, atLeastOne: encodedBytes + ownBytes === 0 });
+  addAborted(aborted, content.aborted, content.nextOffset);
+  const kept = fetch.stretches.offer(partition, fetch.upTo, content);
+  pieces.push(kept ?? encoder.slice(start));
   letGo(item);
   return {
-    records: encoder.slice(start),
+    records: new RecordPieces(pieces),
     abortedTransactions: fetch.upTo === 'lastStable' ? aborted : null,
   };
 }
 
+/** What was read, behind what was encoded before. */
+function encodeRanges(
+  fetch: Fetch,
+  { ranges, encodedUpTo }: FetchItem,
+  limits: Pick<EncodeOptions, 'bytesMax' | 'atLeastOne'>,
+): StretchContent {
+  const { encoder, cursor, counters } = fetch.call.kafka;
+  const start = encoder.length;
+  const aborted: AbortedTransaction[] = [];
+  let records = 0;
+  let nextOffset = encodedUpTo;
+  for (const range of ranges) {
+    const ownBytes = encoder.length - start;
+    const options = {
+      fromOffset: encodedUpTo,
+      bytesMax: limits.bytesMax - ownBytes,
+      atLeastOne: limits.atLeastOne && ownBytes === 0,
+    };
+    const encoded = encodeBatches(encoder, cursor, range, options);
+    ({ nextOffset } = encoded);
+    records += encoded.records;
+    addAborted(aborted, range.aborted, nextOffset);
+    if (nextOffset < range.nextOffset) break;
+  }
+  counters.recordsFetched += records;
+  return { firstOffset: encodedUpTo, nextOffset, bytes: encoder.slice(start), records, aborted };
+}
+
 /** By first offset. One that an earlier range overlaps too is there already. */
-function addAborted(aborted: AbortedTransaction[], range: RecordRange, toOffset: number): void {
-  if (range.aborted === undefined) return;
+function addAborted(
+  aborted: AbortedTransaction[],
+  more: readonly AbortedTransaction[] | undefined,
+  toOffset: number,
+): void {
+  if (more === undefined || more.length === 0) return;
   const known = new Set(aborted.map(({ producerId, firstOffset }) => `${producerId}/${firstOffset}`));
-  for (const { producerId, firstOffset } of range.aborted) {
-    if (firstOffset >= toOffset || known.has(`${producerId}/${firstOffset}`)) continue;
-    aborted.push({ producerId, firstOffset });
+  for (const each of more) {
+    if (each.firstOffset >= toOffset || known.has(`${each.producerId}/${each.firstOffset}`)) continue;
+    aborted.push(each);
   }
   aborted.sort((a, b) => a.firstOffset - b.firstOffset);
 }

@@ -8,6 +8,7 @@
 import { malformed, unrepresentable } from './errors.ts';
 import { lazyArray } from './lazy-array.ts';
 import { type WireReader, ZERO_UUID } from './reader.ts';
+import { RecordPieces } from './record-pieces.ts';
 import {
   type Codec,
   type Field,
@@ -142,7 +143,7 @@ export function bytes<const O extends FieldOptions<Buffer>>(
 /** Record batches, as `bytes` on the wire; null unless set. */
 export function records<const O extends FieldOptions<Buffer>>(
   options?: O,
-): Field<Nullable<O, Buffer>, Nullable<O, Uint8Array>, IsOptional<O>> {
+): Field<Nullable<O, Buffer>, Nullable<O, Uint8Array | RecordPieces>, IsOptional<O>> {
   return bytesField(options, null);
 }
 
@@ -160,15 +161,24 @@ function bytesField<V, I, O extends boolean>(
       },
       write(writer, value) {
         if (value === null) return writeNull(writer, nullable, flexible, 4);
-        if (!(value instanceof Uint8Array)) throw unrepresentable(`${value} is not bytes`);
+        const isInPieces = value instanceof RecordPieces;
+        if (!(isInPieces || value instanceof Uint8Array)) throw unrepresentable(`${value} is not bytes`);
         if (flexible) writer.unsignedVarint(value.length + 1);
         else writer.int32(value.length);
-        writer.raw(value);
+        if (isInPieces) writePieces(writer, value);
+        else writer.raw(value);
       },
       byteLengthMin: flexible ? 1 : 4,
       memory: 128,
     };
   });
+}
+
+function writePieces(writer: WireWriter, { pieces }: RecordPieces): void {
+  for (const piece of pieces) {
+    if (piece instanceof Uint8Array) writer.raw(piece);
+    else writer.lend(piece);
+  }
 }
 
 type Element = Field<unknown, unknown> | Fields;

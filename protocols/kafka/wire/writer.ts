@@ -3,9 +3,11 @@
 // The buffer is cut from a slab: `take` hands out what was written and goes on behind it, so that small
 // frames share one allocation and none is ever written to again after it was handed out. What is to be kept for
 // long is better copied, or it keeps its slab. A large frame has a buffer of its own, which is used again once it is
-// given back: a new one of a megabyte for each would be the garbage collector's to find.
+// given back: a new one of a megabyte for each would be the garbage collector's to find. What is lent is not copied: it
+// goes out between two parts of the buffer.
 
 import { unrepresentable } from './errors.ts';
+import type { LentBytes } from './record-pieces.ts';
 
 const SLAB_BYTES = 64 * 1024;
 /** Below this much room a new slab is begun rather than one that must grow at once. */
@@ -13,24 +15,70 @@ const SLAB_BYTES_MIN = 1024;
 /** Buffers that came back and wait for the next large frames: 16 MiB at most. */
 const SPARES_MAX = 4;
 const SPARE_BYTES_MAX = 4 * 1024 * 1024;
+/** Below this a copy is cheaper than one more part of a write. */
+const LENT_BYTES_MIN = 16 * 1024;
 const TWO_TO_32 = 4_294_967_296;
 const TWO_TO_63 = 2 ** 63;
 /** Up to this many characters, a loop over ASCII is cheaper than a call into the runtime. */
 const ASCII_LOOP_CHARACTERS = 48;
+
+/** What of a stream is needed to write to it. */
+export interface WireStream {
+  write(bytes: Buffer, done?: (error?: Error | null) => void): unknown;
+  /** From here on to `uncork` it collects what it is given, and writes it at once. */
+  cork(): void;
+  uncork(): void;
+}
+
+interface Lent {
+  /** How many of the buffer's bytes come before it. */
+  readonly at: number;
+  readonly lent: LentBytes;
+}
 
 export class WireWriter {
   #bytes: Buffer = Buffer.allocUnsafeSlow(SLAB_BYTES);
   #start = 0;
   #position = 0;
   readonly #spares: Buffer[] = [];
+  #lent: Lent[] = [];
 
-  /** Bytes written since the last `take`. */
+  /** Bytes written since the last `take`, without those that are lent. */
   get length(): number {
     return this.#position - this.#start;
   }
 
   /** What was written; the writer forgets it and never touches it again. */
   take(): Buffer {
+    const lent = this.#lent;
+    if (lent.length === 0) return this.#takeOwn();
+    this.#lent = [];
+    const own = this.#takeOwn();
+    const whole = Buffer.concat(
+      partsOf(own, lent).map((part) => (part instanceof Uint8Array ? part : part.lent.bytes)),
+    );
+    for (const each of lent) each.lent.letGo(true);
+    return whole;
+  }
+
+  /** What `take` would return, in one write. */
+  writeTo(stream: WireStream): void {
+    const lent = this.#lent;
+    const own = this.#takeOwn();
+    if (lent.length === 0) {
+      stream.write(own, this.afterWriting(own));
+      return;
+    }
+    this.#lent = [];
+    stream.cork();
+    for (const part of partsOf(own, lent)) {
+      if (part instanceof Uint8Array) stream.write(part);
+      else stream.write(part.lent.bytes, (error) => part.lent.letGo(!error));
+    }
+    stream.uncork();
+  }
+
+  #takeOwn(): Buffer {
     const taken = this.#bytes.subarray(this.#start, this.#position);
     // The rest of a buffer that grew for a large frame is let go: small frames would keep all of it in memory.
     if (this.#bytes.length > SLAB_BYTES || SLAB_BYTES - this.#position < SLAB_BYTES_MIN) {
@@ -39,12 +87,6 @@ export class WireWriter {
     }
     this.#start = this.#position;
     return taken;
-  }
-
-  /** What `take` would return, in one write. */
-  writeTo(stream: { write(bytes: Buffer, done?: (error?: Error | null) => void): unknown }): void {
-    const bytes = this.take();
-    stream.write(bytes, this.afterWriting(bytes));
   }
 
   /** To be called when nobody reads any more what `take` returned. Undefined: nothing is gained, it is not large. */
@@ -59,6 +101,7 @@ export class WireWriter {
   /** Forgets what was written after `length` was as given. */
   rewind(length: number): void {
     this.#position = this.#start + length;
+    while (this.#lent.length > 0 && this.#lent.at(-1)!.at > length) this.#lent.pop()!.lent.letGo(true); // there is one
   }
 
   /** Opens a size-prefixed frame; `endFrame` gets back what this returns. Frames do not nest. */
@@ -69,7 +112,9 @@ export class WireWriter {
   }
 
   endFrame(frame: number): void {
-    this.#bytes.writeInt32BE(this.length - frame - 4, this.#start + frame);
+    let size = this.length - frame - 4;
+    for (const { at, lent } of this.#lent) if (at > frame) size += lent.bytes.length;
+    this.#bytes.writeInt32BE(size, this.#start + frame);
   }
 
   boolean(value: boolean): void {
@@ -149,8 +194,18 @@ export class WireWriter {
     this.#position += value.length;
   }
 
+  /** Bytes that the caller holds, written from where they lie: they are let go of when that is done. */
+  lend(lent: LentBytes): void {
+    if (lent.bytes.length >= LENT_BYTES_MIN) {
+      this.#lent.push({ at: this.length, lent });
+      return;
+    }
+    this.raw(lent.bytes);
+    lent.letGo(true);
+  }
+
   /**
-   * Puts the size of what was written since `from` (a `length`) in front of it, as an unsigned varint. The body
+   * Puts the size of what was written since `from` (a `length`), nothing of it lent, in front of it, as an unsigned varint. The body
    * comes first because its size is not known before; it is moved by the few bytes of its prefix.
    */
   prefixSize(from: number): void {
@@ -227,4 +282,17 @@ export class WireWriter {
     const index = this.#spares.findIndex(({ length }) => length >= needed);
     return index < 0 ? undefined : this.#spares.splice(index, 1)[0];
   }
+}
+
+/** In the order of writing: the buffer's own bytes around those that are lent. */
+function partsOf(own: Buffer, lent: readonly Lent[]): (Buffer | Lent)[] {
+  const parts: (Buffer | Lent)[] = [];
+  let from = 0;
+  for (const each of lent) {
+    if (each.at > from) parts.push(own.subarray(from, each.at));
+    parts.push(each);
+    from = each.at;
+  }
+  if (from < own.length) parts.push(own.subarray(from));
+  return parts;
 }

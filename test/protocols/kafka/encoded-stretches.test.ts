@@ -1,0 +1,178 @@
+// Fetch encodes once what many read: the same records as without, within a bound, and never what another log had.
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type EncodedStretch, EncodedStretches } from '../../../protocols/kafka/encoded-stretches.ts';
+import type { Partition } from '../../../protocols/port.ts';
+import { recordBatch } from '../../helpers/raw-kafka.ts';
+import { type KafkaSocket, openTestKafka } from './kafka-fixture.ts';
+import { api, fetchOf, produceOf } from './kafka-requests.ts';
+
+const STRETCH_BYTES = 64 * 1024;
+const KEPT_MAX = 4;
+
+describe('kept', () => {
+  let stretches: EncodedStretches;
+  let partition: { leaderEpoch: number };
+  let end: number;
+  beforeEach(() => {
+    stretches = new EncodedStretches(KEPT_MAX * STRETCH_BYTES);
+    partition = { leaderEpoch: 1 };
+    end = 1000;
+  });
+
+  const asPartition = (): Partition => partition as unknown as Partition; // what is looked at is there
+
+  function offer(firstOffset: number, length = STRETCH_BYTES): EncodedStretch | undefined {
+    const bytes = Buffer.alloc(length, firstOffset);
+    const content = { firstOffset, nextOffset: firstOffset + 10, bytes, records: 10, aborted: [] };
+    return stretches.offer(asPartition(), 'highWatermark', content);
+  }
+  const find = (offset: number) => stretches.find(asPartition(), offset, 'highWatermark', end);
+  /** Two readers have begun there. */
+  function share(firstOffset: number): void {
+    offer(firstOffset)?.letGo(true);
+    offer(firstOffset)?.letGo(true);
+  }
+
+  test('nothing, for one reader', () => {
+    for (let offset = 0; offset < 100; offset += 10) expect(offer(offset)).toBeUndefined();
+    expect(find(0)).toBeUndefined();
+  });
+
+  test('what a second reader began with, and all behind it', () => {
+    share(0);
+    expect(find(0)).toMatchObject({ firstOffset: 0, nextOffset: 10, records: 10 });
+    expect(offer(10)).toBeDefined();
+    expect(find(10)?.bytes.equals(Buffer.alloc(STRETCH_BYTES, 10))).toBe(true);
+    expect(find(5)).toBeUndefined();
+  });
+
+  test('until no second reader comes for long', () => {
+    share(0);
+    const offered = Array.from({ length: 100 }, (_, index) => offer(10 * index + 10));
+    expect(offered.filter((each) => each !== undefined)).toHaveLength(63);
+  });
+
+  test('within the bound, the oldest goes', () => {
+    for (let offset = 0; offset < 100; offset += 10) share(offset);
+    expect([0, 50, 60, 70, 80, 90].map((offset) => find(offset) !== undefined)).toEqual(
+      [false, false, true, true, true, true], // four of the last
+    );
+    expect(offer(200, KEPT_MAX * STRETCH_BYTES + 1)).toBeUndefined();
+  });
+
+  test('and its memory is used again when the last who holds it lets go, unless its write failed', () => {
+    share(0);
+    const held = find(0)!;
+    for (let offset = 10; offset < 200; offset += 10) share(offset);
+    expect(find(0)).toBeUndefined();
+    expect(held.bytes.equals(Buffer.alloc(STRETCH_BYTES, 0))).toBe(true);
+    const { byteLength } = stretches;
+    held.letGo(false);
+    expect(stretches.byteLength).toBe(byteLength);
+  });
+
+  test('not for a log that is another by now, or ends before', () => {
+    share(0);
+    partition.leaderEpoch = 2;
+    expect(find(0)).toBeUndefined();
+    partition.leaderEpoch = 1;
+    end = 9;
+    expect(find(0)).toBeUndefined();
+    end = 10;
+    expect(find(0)).toBeDefined();
+    expect(stretches.find(asPartition(), 0, 'lastStable', end)).toBeUndefined();
+  });
+});
+
+describe('over sockets', () => {
+  const READERS = 5;
+  const BATCHES = 40;
+  const BATCH_RECORDS = 20;
+  const VALUE_BYTES = 1000;
+
+  async function fill(client: KafkaSocket, topic: string): Promise<void> {
+    const requests = Array.from({ length: BATCHES }, (_, batch) => {
+      const records = Array.from({ length: BATCH_RECORDS }, (_record, index) => ({
+        ...{ key: null, headers: [] },
+        value: Buffer.alloc(VALUE_BYTES, batch * BATCH_RECORDS + index),
+      }));
+      return [api.produce, 7, produceOf(topic, recordBatch(records))] as const;
+    });
+    for (const { responses } of await client.askAtOnce(requests))
+      expect(responses[0]?.partitionResponses[0]?.errorCode).toBe(0);
+  }
+
+  /** The records of an answer as they came. */
+  async function fetched(
+    client: KafkaSocket,
+    topic: string,
+    offset: number,
+    maxBytes: number,
+  ): Promise<Buffer> {
+    const { responses } = await client.ask(
+      api.fetch,
+      11,
+      fetchOf(topic, offset, { partitionMaxBytes: maxBytes }),
+    );
+    const { errorCode, records } = responses[0]!.partitions[0]!;
+    expect(errorCode).toBe(0);
+    return records!;
+  }
+
+  function nextOffsetOf(records: Buffer): number {
+    let next = -1;
+    for (let at = 0; at < records.length; at += 12 + records.readInt32BE(at + 8))
+      next = Number(records.readBigInt64BE(at)) + records.readInt32BE(at + 23) + 1;
+    return next;
+  }
+
+  test('every reader gets what the first one got, with other limits too, and what comes later', async () => {
+    const kafka = await openTestKafka();
+    await kafka.createTopic('hot');
+    const producer = await kafka.connect();
+    await fill(producer, 'hot');
+    const readers = await Promise.all(Array.from({ length: READERS }, () => kafka.connect()));
+    for (const maxBytes of [200_000, 90_000, 200_000]) {
+      let offset = 0;
+      while (offset < BATCHES * BATCH_RECORDS) {
+        const answers = await Promise.all(readers.map((reader) => fetched(reader, 'hot', offset, maxBytes)));
+        for (const answer of answers) {
+          expect(answer.length).toBeLessThanOrEqual(maxBytes);
+          expect(answer.equals(answers[0]!)).toBe(true);
+        }
+        offset = nextOffsetOf(answers[0]!);
+      }
+    }
+    await fill(producer, 'hot');
+    const end = BATCHES * BATCH_RECORDS;
+    for (const reader of readers) expect(nextOffsetOf(await fetched(reader, 'hot', end, 1e7))).toBe(2 * end);
+  });
+
+  test('a reader that never reads its answers changes nothing for others', async () => {
+    const kafka = await openTestKafka();
+    await kafka.createTopic('hot');
+    const stuck = await kafka.connect();
+    await fill(stuck, 'hot');
+    const reader = await kafka.connect();
+    const first = await fetched(reader, 'hot', 0, 1e6);
+    expect((await fetched(reader, 'hot', 0, 1e6)).equals(first)).toBe(true);
+    stuck.socket.pause();
+    for (let count = 0; count < 20; count++)
+      stuck.tell(api.fetch, 11, fetchOf('hot', 0, { partitionMaxBytes: 1e6 }));
+    for (let count = 0; count < 5; count++)
+      expect((await fetched(reader, 'hot', 0, 1e6)).equals(first)).toBe(true);
+    stuck.socket.destroy();
+    expect((await fetched(reader, 'hot', 0, 1e6)).equals(first)).toBe(true);
+  });
+
+  test('what was deleted is not given any more', async () => {
+    const kafka = await openTestKafka();
+    const partition = await kafka.createTopic('hot');
+    const client = await kafka.connect();
+    await fill(client, 'hot');
+    for (let count = 0; count < 3; count++) await fetched(client, 'hot', 0, 1e6);
+    await partition.deleteRecords(100);
+    const { responses } = await client.ask(api.fetch, 11, fetchOf('hot', 0));
+    expect(responses[0]!.partitions[0]!.errorCode).toBe(1);
+  });
+});
