@@ -2,6 +2,7 @@
 // listener; opened, changed and closed while the hub runs when its configuration is another one.
 import type { FrontEnd, Hub, ListenerView, Log } from '../protocols/port.ts';
 import type { BrokerConfig, ListenerConfig } from './config/broker-config.ts';
+import { listenProblem } from './listen-probe.ts';
 import { settledWithin } from './settled-within.ts';
 
 export interface OpenFrontEnd {
@@ -38,9 +39,9 @@ export interface FrontEndsOptions {
 
 /** Why a broker did not start, in a sentence for whoever configures it. */
 export class BrokerError extends Error {
-  readonly code: 'listen' | 'protocol';
+  readonly code: 'listen' | 'protocol' | 'stopping';
 
-  constructor(code: 'listen' | 'protocol', message: string, cause?: unknown) {
+  constructor(code: BrokerError['code'], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'BrokerError';
     this.code = code;
@@ -56,6 +57,7 @@ export class FrontEnds {
   readonly #options: FrontEndsOptions;
   readonly #open: OpenFrontEnd[] = [];
   #admin: AdminServer | undefined;
+  #isStopping = false;
 
   constructor(options: FrontEndsOptions) {
     this.#options = options;
@@ -89,15 +91,25 @@ export class FrontEnds {
     if (admin.length > 0) this.#admin = await this.#options.startAdmin?.(admin);
   }
 
+  /** Nothing is opened any more; what is being opened is closed by whoever opens it. */
+  stopOpening(): void {
+    this.#isStopping = true;
+  }
+
   /** Opens what is new in `next`. Throws BrokerError; nothing of it is open then. */
   async openNew(hub: Hub, running: BrokerConfig, next: BrokerConfig): Promise<readonly string[]> {
+    const added = next.listeners.filter(({ name }) => running.listeners.every((each) => each.name !== name));
+    // Before a front end is made for one of them: it would stay, for its state is the hub's.
+    for (const listener of added) {
+      const problem = await listenProblem(listener);
+      if (problem !== undefined) throw cannotListen(listener, problem);
+    }
     const opened: string[] = [];
     try {
-      for (const listener of next.listeners) {
-        if (running.listeners.some(({ name }) => name === listener.name)) continue;
+      for (const listener of added) {
+        this.#refuseWhileStopping();
         if (listener.protocol !== ADMIN_PROTOCOL) await this.#listen(listener, hub, next);
-        else if (this.#admin !== undefined) await this.#admin.listen(listener);
-        else this.#admin = await this.#options.startAdmin?.([listener]);
+        else await this.#listenAdmin(listener);
         opened.push(listener.name);
       }
       return opened;
@@ -133,19 +145,30 @@ export class FrontEnds {
   }
 
   async #listen(listener: ListenerConfig, hub: Hub, config: BrokerConfig): Promise<void> {
-    const { name, protocol, host, port } = listener;
-    const { frontEnd } = this.#speaking(protocol) ?? (await this.#create(listener, hub, config));
+    const { frontEnd } = this.#speaking(listener.protocol) ?? (await this.#create(listener, hub, config));
     try {
       await frontEnd.listen(listenerOptions(listener));
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      throw new BrokerError(
-        'listen',
-        `listener "${name}" cannot listen on ${host}:${port}: ${reason}`,
-        error,
-      );
+      throw cannotListen(listener, error);
     }
-    return undefined;
+    await this.#closeWhenStopping(frontEnd);
+  }
+
+  async #listenAdmin(listener: ListenerConfig): Promise<void> {
+    if (this.#admin !== undefined) await this.#admin.listen(listener);
+    else this.#admin = await this.#options.startAdmin?.([listener]);
+    await this.#closeWhenStopping(this.#admin);
+  }
+
+  /** The stop has closed all that was open before it: not what has been opened since. */
+  async #closeWhenStopping(opened: Pick<FrontEnd, 'close'> | undefined): Promise<void> {
+    if (!this.#isStopping) return;
+    await opened?.close();
+    this.#refuseWhileStopping();
+  }
+
+  #refuseWhileStopping(): void {
+    if (this.#isStopping) throw new BrokerError('stopping', 'the hub is stopping');
   }
 
   async #create(
@@ -157,6 +180,7 @@ export class FrontEnds {
     if (factory === undefined)
       throw new BrokerError('protocol', `listener "${name}": there is no protocol "${protocol}"`);
     const open = await factory.create(hub, config);
+    await this.#closeWhenStopping(open.frontEnd);
     this.#open.push(open);
     return open;
   }
@@ -166,7 +190,12 @@ export class FrontEnds {
   }
 }
 
-function listenerOptions({ advertised: _, ...options }: ListenerConfig) {
+function cannotListen({ name, host, port }: ListenerConfig, error: unknown): BrokerError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new BrokerError('listen', `listener "${name}" cannot listen on ${host}:${port}: ${reason}`, error);
+}
+
+function listenerOptions({ advertised: _, hosts: __, ...options }: ListenerConfig) {
   return options;
 }
 

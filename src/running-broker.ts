@@ -22,7 +22,7 @@ import {
   type StoreCounters,
 } from '../storage/index.ts';
 import type { BrokerConfig, ListenerConfig } from './config/broker-config.ts';
-import { type AdminServer, type FrontEndFactory, FrontEnds } from './front-ends.ts';
+import { type AdminServer, BrokerError, type FrontEndFactory, FrontEnds } from './front-ends.ts';
 import { SYSTEM_CLOCK, SYSTEM_RANDOM } from './hub/clock.ts';
 import { type LocalHub, openHub } from './hub/hub.ts';
 import type { Recovery } from './recovery.ts';
@@ -48,7 +48,8 @@ export interface Broker {
   ready(): readonly string[];
   /**
    * Takes another configuration, but for what is fixed by the start: see the key table of config/README.md. Throws
-   * HubError or BrokerError, with a sentence for the user, when that cannot be done; nothing has changed then.
+   * HubError or BrokerError, with a sentence for the user, when that cannot be done; nothing has changed then, or it is a
+   * PartlyAppliedError, which says what has.
    */
   reconfigure(next: BrokerConfig): Promise<void>;
   /** Resolves in less than 5 s, whatever hangs. Idempotent. */
@@ -75,7 +76,7 @@ const STOP_MS = 4500;
 const NO_TRANSACTIONS: TransactionDirectory = {
   list: () => [],
   get: () => undefined,
-  abort: async (id) => ({ error: 'unknown-transaction', message: `no transactional id ${id} is known` }),
+  abort: async (id) => ({ error: 'unknown-transaction', message: `there is no transactional id ${id}` }),
 };
 const noGroup = async (id: string): Promise<GroupError> => {
   return { error: 'unknown-group', message: `there is no group ${id}` };
@@ -255,13 +256,14 @@ class RunningBroker implements Broker {
 
   /** What may fail comes first and is taken back; then what cannot. */
   async #reconfigure(next: BrokerConfig): Promise<void> {
-    if (this.#state !== 'started') throw new Error(`the hub is ${this.#state}`);
+    this.#refuseUnlessStarted();
     const { hub } = this.#started;
     const running = this.#config;
     const opened = await this.#frontEnds.openNew(hub, running, next);
     try {
       const { topics, declaredTopics, listeners } = next;
       await hub.reconfigure({ topics, declaredTopics, advertised: advertisedBy(listeners) });
+      this.#refuseUnlessStarted();
     } catch (error) {
       await this.#frontEnds.close(opened);
       throw error;
@@ -276,13 +278,18 @@ class RunningBroker implements Broker {
     await this.#frontEnds.close(gone.flatMap(({ name }) => (ofAdmin.has(name) ? [] : [name])));
   }
 
+  #refuseUnlessStarted(): void {
+    if (this.#state !== 'started') throw new BrokerError('stopping', `the hub is ${this.#state}`);
+  }
+
   // -------------------------------------------------------------------------------------------- stopping
 
   async #stop(): Promise<void> {
     const wasStarted = this.#state === 'started';
     this.#state = 'stopping';
     const beganAtMs = performance.now();
-    // What it opens is to be closed too.
+    this.#frontEnds.stopOpening();
+    // What it has opened is to be closed too.
     await settledWithin(this.#reconfiguring, CLOSE_MS);
     const close = async (what: string, limitMs: number, work: () => Promise<void>): Promise<void> => {
       const remainingMs = Math.max(0, STOP_MS - (performance.now() - beganAtMs));

@@ -27,6 +27,7 @@ export {
   type InspectionTarget,
   parseLogSelection,
 } from './inspection-targets.ts';
+export { findTopicsOnDisk, type TopicOnDisk } from './inspection-topics.ts';
 export { verifyLog } from './inspection-verify.ts';
 export { DEFAULT_LOG_CONFIG, type LogConfig } from './log-config.ts';
 export type { BatchPosition, SegmentView } from './log-reads.ts';

@@ -264,6 +264,8 @@ class LevelMetaStore implements MetaStore {
     try {
       return await read();
     } catch (error) {
+      const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+      if (isDamage(error) || isDamage(cause)) throw new StorageError('corrupt', 'meta is damaged', error);
       throw storageErrorOf(error, 'read meta');
     }
   }
@@ -326,6 +328,10 @@ function openError(error: unknown, directory: string): StorageError {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   const code = errorCodeOf(cause);
   if (code === 'LEVEL_LOCKED') return new StorageError('locked', `${directory} is in use`, cause);
-  if (code === 'LEVEL_CORRUPTION') return new StorageError('corrupt', `${directory} is damaged`, cause);
+  if (isDamage(cause)) return new StorageError('corrupt', `${directory} is damaged`, cause);
   return storageErrorOf(cause, `open ${directory}`);
+}
+
+function isDamage(error: unknown): boolean {
+  return errorCodeOf(error) === 'LEVEL_CORRUPTION';
 }

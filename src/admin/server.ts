@@ -32,15 +32,19 @@ import { topicOffsetRoutes } from './routes/topic-offsets.ts';
 import { topicPartitionRoutes } from './routes/topic-partitions.ts';
 import { topicRoutes } from './routes/topics.ts';
 import { transactionRoutes } from './routes/transactions.ts';
+import type { HubSlots } from './slots.ts';
 import type { AdminTarget } from './target.ts';
 
 export interface HttpServerOptions {
   readonly target: AdminTarget;
   readonly version: string;
   readonly listener: string;
+  /** Whether requests may ask for it by this Host. */
+  readonly isOwnHost: (header: string | undefined) => boolean;
   readonly log: Log;
   readonly metrics: LazyMetrics;
   readonly counters: HttpCounters;
+  readonly slots: HubSlots;
   readonly authorize?: Authorize;
   readonly operations?: Operations;
 }
@@ -73,7 +77,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   }).withTypeProvider<ZodTypeProvider>();
 
   server.setErrorHandler((error, request, reply) => answerError(options.log, error, request, reply));
-  guardEveryRequest(server, options.listener, options.authorize ?? letEveryoneIn);
+  guardEveryRequest(server, options);
   takeBodies(server);
   watchRequests(server, options.counters);
   const methodsByUrl = requireRoles(server);
@@ -88,7 +92,7 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
 }
 
 function addRoutes(server: HttpServer, options: HttpServerOptions): void {
-  const { target, version, operations = {} } = options;
+  const { target, version, slots, operations = {} } = options;
   healthRoutes(server, target);
   infoRoutes(server, target, version);
   metricsRoutes(server, target, options.metrics);
@@ -97,10 +101,10 @@ function addRoutes(server: HttpServer, options: HttpServerOptions): void {
   topicRoutes(server, target);
   topicOffsetRoutes(server, target);
   topicPartitionRoutes(server, target);
-  recordRoutes(server, target);
-  produceRoutes(server, target);
-  recordRoute(server, target);
-  tailRoute(server, target);
+  recordRoutes(server, target, slots);
+  produceRoutes(server, target, slots);
+  recordRoute(server, target, slots);
+  tailRoute(server, target, slots);
   groupRoutes(server, target);
   groupOffsetRoutes(server, target);
   transactionRoutes(server, target);
@@ -113,24 +117,43 @@ function addRoutes(server: HttpServer, options: HttpServerOptions): void {
   openApiRoute(server, version, (second) => addRoutes(second, options));
 }
 
-function guardEveryRequest(server: HttpServer, listener: string, authorize: Authorize): void {
+function guardEveryRequest(server: HttpServer, options: HttpServerOptions): void {
+  const { listener, isOwnHost, authorize = letEveryoneIn } = options;
   // Declared before use so that all requests have one shape; the hook below sets it first thing.
   server.decorateRequest('principal');
   server.addHook('onRequest', async (request, reply) => {
     request.principal = anonymous(listener, request.ip);
     reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
     refuseLargeBody(request, reply);
+    if (!isOwnHost(request.headers.host)) throw misdirected(request, listener);
     refuseWebPages(request);
     authorize(request.principal, request.routeOptions.config.role ?? 'viewer');
   });
 }
 
-/** A page from anywhere can send a request to this machine, and browsers say that it is one: it may change nothing. */
-function refuseWebPages({ method, headers }: FastifyRequest): void {
-  if (method === 'GET' || method === 'HEAD' || headers.origin === undefined) return;
-  throw new AdminError('forbidden', 'web pages may not change anything', {
-    hint: 'leave out the header Origin',
+function misdirected({ headers }: FastifyRequest, listener: string): AdminError {
+  return new AdminError('misdirected_request', `this is not ${String(headers.host).slice(0, 200)}`, {
+    hint: `ask for 127.0.0.1 or localhost, or add the name to \`hosts\` of [[listener]] "${listener}"`,
   });
+}
+
+/**
+ * A page from anywhere can send a request to this machine, and browsers say that it is one, and whether it is from
+ * elsewhere (Fetch Metadata): it may change nothing, and one from elsewhere may not even keep the hub busy with reading.
+ */
+function refuseWebPages({ method, headers }: FastifyRequest): void {
+  const { origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = headers;
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (!isRead && (origin !== undefined || site !== undefined)) {
+    throw new AdminError('forbidden', 'web pages may not change anything', {
+      hint: 'leave out the header Origin',
+    });
+  }
+  const isFromElsewhere = site === 'cross-site' || site === 'same-site';
+  // Whoever follows a link is shown what is behind it, and the page that had the link is not.
+  if (isFromElsewhere && mode !== 'navigate') {
+    throw new AdminError('forbidden', 'web pages of other sites may not read anything');
+  }
 }
 
 /** Fastify reads no body of a GET, so its own limit does not see one. */

@@ -31,3 +31,23 @@ export class Slots {
     };
   }
 }
+
+/** Of a hub, whichever of its listeners is asked. */
+export interface HubSlots {
+  /** Reads of records at once: each holds up to 8 MiB, and a batch. */
+  readonly reads: Slots;
+  /** Each holds a batch until it is answered. */
+  readonly singleReads: Slots;
+  readonly tails: Slots;
+  /** Bytes of all bodies that are being received or appended. */
+  readonly bodies: Slots;
+}
+
+export function hubSlots(): HubSlots {
+  return {
+    reads: new Slots('reads of records', 16),
+    singleReads: new Slots('reads of single records', 16),
+    tails: new Slots('tails', 32),
+    bodies: new Slots('bytes of records', 64 * 1024 * 1024),
+  };
+}

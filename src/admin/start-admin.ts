@@ -8,7 +8,9 @@ import { HttpCounters } from './http-counters.ts';
 import type { HttpServer } from './http-server.ts';
 import { LazyMetrics } from './lazy-metrics.ts';
 import type { Operations } from './operations.ts';
+import { isOwnHost } from './own-hosts.ts';
 import type { HttpServerOptions } from './server.ts';
+import { hubSlots } from './slots.ts';
 import type { AdminTarget } from './target.ts';
 
 export interface AdminOptions {
@@ -29,6 +31,8 @@ interface OpenListener {
   readonly port: number;
   /** Counted here: Node tells it through a callback only. */
   connections: number;
+  /** Other limits and names. */
+  change(listener: ListenerConfig): void;
 }
 
 /** How long requests in flight may take to end when the hub stops. */
@@ -40,14 +44,11 @@ export async function startAdmin(options: AdminOptions): Promise<AdminServer> {
   const { target, version, operations } = options;
   const counters = new HttpCounters(target.hub);
   const metrics = new LazyMetrics({ target, version, operations, counters });
-  const shared = { ...options, counters, metrics };
+  const shared = { ...options, counters, metrics, slots: hubSlots() };
   const admin: AdminServer = {
     listeners: () => open.map(viewOf),
     listen: async (listener) => void open.push(await openListener(shared, listener)),
-    changeListener: ({ name, connectionsMax }) => {
-      const listener = open.find((each) => each.name === name);
-      if (listener !== undefined) listener.server.server.maxConnections = connectionsMax;
-    },
+    changeListener: (listener) => open.find(({ name }) => name === listener.name)?.change(listener),
     closeListener: async (name) => {
       const index = open.findIndex((each) => each.name === name);
       if (index >= 0) await Promise.all(open.splice(index, 1).map(closeListener));
@@ -67,13 +68,21 @@ export async function startAdmin(options: AdminOptions): Promise<AdminServer> {
 }
 
 async function openListener(
-  options: Omit<HttpServerOptions, 'listener'>,
+  options: Omit<HttpServerOptions, 'listener' | 'isOwnHost'>,
   listener: ListenerConfig,
 ): Promise<OpenListener> {
-  const { name, host, port, connectionsMax } = listener;
+  const { name, host, port } = listener;
+  let configured = listener;
   const { buildHttpServer } = await import('./server.ts');
-  const server = await buildHttpServer({ ...options, listener: name });
-  server.server.maxConnections = connectionsMax;
+  const server = await buildHttpServer({
+    ...{ ...options, listener: name },
+    isOwnHost: (header) => isOwnHost(header, configured),
+  });
+  const change = (next: ListenerConfig): void => {
+    configured = next;
+    server.server.maxConnections = next.connectionsMax;
+  };
+  change(listener);
   try {
     await server.listen({ host, port });
   } catch (error) {
@@ -83,7 +92,7 @@ async function openListener(
   }
   const address = server.server.address();
   const isBound = typeof address === 'object' && address !== null;
-  const open = { name, server, host, port: isBound ? address.port : port, connections: 0 };
+  const open = { name, server, host, port: isBound ? address.port : port, connections: 0, change };
   server.server.on('connection', (socket) => {
     open.connections++;
     socket.once('close', () => {

@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { CutOptions } from './log-cut.ts';
 import type { DumpOptions } from './log-dump.ts';
+import type { RebuildOptions } from './log-rebuild-meta.ts';
 import type { VerifyOptions } from './log-verify.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -39,6 +40,16 @@ Examples:
 The log then ends at OFFSET, or at the start of the batch that OFFSET lies in: batches are kept or cut whole. What is cut
 stays beside the log as *.cut. No hub may have the data directory open. The next start appends on from there, so
 consumers that were further will meet other records under offsets that they know.
+`;
+
+const REBUILD_HELP = `
+Examples:
+  polylog log rebuild-meta data --dry-run
+  polylog log rebuild-meta data
+
+For a data directory whose meta/ was lost, or is damaged (it is then set aside): a hub does not start on it. Topics are known
+again by their files, with all records, offsets of groups, sessions and retained messages. What topics were configured to is
+lost: until it is said again nothing is deleted or compacted. No hub may have the data directory open.
 `;
 
 const BYTES = ['text', 'hex', 'base64', 'none'] as const;
@@ -101,6 +112,17 @@ export function addLogCommands(
     .action(async (path: string, selection: string | undefined, options: CutOptions) => {
       const { cut } = await import('./log-cut.ts');
       finish(await cut({ path, selection }, options, surroundings));
+    });
+
+  log
+    .command('rebuild-meta')
+    .description('make the list of topics anew from their files, when it was lost')
+    .argument('<dir>', 'the data directory')
+    .option('--dry-run', 'say what would be done')
+    .addHelpText('after', REBUILD_HELP)
+    .action(async (path: string, options: RebuildOptions) => {
+      const { rebuildMeta } = await import('./log-rebuild-meta.ts');
+      finish(await rebuildMeta(path, options, surroundings));
     });
 
   for (const command of log.commands) {

@@ -33,11 +33,12 @@ export function addReloadCommand(line: CommandLine): void {
     asks(line, async (admin, options: AdminOptions) => {
       const outcome = await admin.ask<Outcome>('POST', '/api/v1/config:reload');
       if (options.output === 'json') surroundings.out(`${JSON.stringify(outcome)}\n`);
-      if (!outcome.ok)
-        throw new AdminFailure(
-          [...outcome.problems.map(lineOf), 'Nothing has changed.'].join('\n'),
-          EXIT.failed,
-        );
+      if (!outcome.ok) {
+        const { applied } = outcome;
+        const rest =
+          applied.length === 0 ? 'Nothing has changed.' : `In effect all the same: ${applied.join(', ')}.`;
+        throw new AdminFailure([...outcome.problems.map(lineOf), rest].join('\n'), EXIT.failed);
+      }
       if (options.output === 'table') surroundings.out(wordsOf(outcome));
     }),
   );

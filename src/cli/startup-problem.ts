@@ -27,7 +27,12 @@ const EXPECTED = new Set([
   'format',
   'disk-full',
   'io',
+  'corrupt',
 ]);
+
+/** Only the MetaStore keeps a hub from starting when it is damaged: a log that is answers for itself. */
+const DAMAGED =
+  ': put back a copy of it, or let `polylog log rebuild-meta` make it anew from what the topics say';
 
 export function startupProblem(error: unknown): StartupProblem {
   const { message, code, cause } = partsOf(error);
@@ -38,7 +43,7 @@ export function startupProblem(error: unknown): StartupProblem {
       ? message.slice(0, message.length - nodeWords.length) + reason
       : message;
   return {
-    line: `cannot start: ${told.replace(/\s*\n\s*/g, ' ')}`,
+    line: `cannot start: ${told.replace(/\s*\n\s*/g, ' ')}${code === 'corrupt' ? DAMAGED : ''}`,
     isExpected: code !== undefined && EXPECTED.has(code),
   };
 }

@@ -37,6 +37,8 @@ export interface ListenerConfig {
   /** Connections a second; 0 = any number. */
   readonly connectRateMax?: number;
   readonly origins?: readonly string[];
+  /** The admin API's: names by which requests may address it beside its own. */
+  readonly hosts?: readonly string[];
 }
 
 export interface StorageConfig {

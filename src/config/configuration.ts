@@ -6,6 +6,7 @@ import { changesBetween } from './changes.ts';
 import { type EffectiveValue, effectiveValues } from './effective.ts';
 import type { Environment } from './interpolation.ts';
 import { type ConfigResult, type LoadedConfig, type LoadOptions, loadConfig, readConfig } from './load.ts';
+import { PartlyAppliedError } from './partly-applied.ts';
 import { type LogConfig, resolveBroker, resolveLog } from './resolve.ts';
 import { type ConfigIssue, formatIssue, formatSource, sourceOf } from './sources.ts';
 
@@ -17,10 +18,10 @@ export interface ReloadLists {
   readonly unchanged: readonly string[];
 }
 
-/** With a problem nothing has changed. */
+/** With a problem nothing has changed but what is `applied` all the same: the disk may fail half way. */
 export type ReloadResult =
   | (ReloadLists & { readonly issues?: undefined })
-  | { readonly issues: readonly ConfigIssue[] };
+  | { readonly issues: readonly ConfigIssue[]; readonly applied: readonly string[] };
 
 export interface ValueInEffect extends EffectiveValue {
   /** What the file says by now, where that takes a restart. */
@@ -31,7 +32,8 @@ export interface ConfigurationOptions {
   readonly loaded: LoadedConfig;
   readonly options: LoadOptions;
   /**
-   * Puts it into effect. Throws, with a sentence for whoever configures, when that cannot be done; then nothing of it is.
+   * Puts it into effect. Throws, with a sentence for whoever configures, when that cannot be done; then nothing of it is,
+   * but for what a PartlyAppliedError names.
    */
   apply(broker: BrokerConfig, log: LogConfig): Promise<void>;
   readonly log: Log;
@@ -39,6 +41,8 @@ export interface ConfigurationOptions {
 
 export class Configuration {
   readonly file: string;
+  /** False where it is the options of a program that the hub is part of: there is nothing to read again. */
+  readonly isFile: boolean;
   /** How often the file was read again, and what came of it. */
   readonly reloads = { applied: 0, refused: 0 };
   readonly #options: LoadOptions;
@@ -51,6 +55,7 @@ export class Configuration {
 
   constructor({ loaded, options, apply, log }: ConfigurationOptions) {
     this.file = loaded.file;
+    this.isFile = options.isEmbedded !== true;
     this.#options = options;
     this.#apply = apply;
     this.#log = log;
@@ -80,13 +85,13 @@ export class Configuration {
   check(text: string): ReloadResult {
     const environment = this.#environmentInUse();
     const result = readConfig(text, { ...this.#options, environment });
-    if (result.issues !== undefined) return { issues: result.issues };
+    if (result.issues !== undefined) return { issues: result.issues, applied: [] };
     return listsOf(changesBetween(this.#loaded.checked, result.config.checked));
   }
 
   async #reload(): Promise<ReloadResult> {
     const result: ConfigResult = await loadConfig(this.#options);
-    if (result.issues !== undefined) return { issues: result.issues };
+    if (result.issues !== undefined) return { issues: result.issues, applied: [] };
     const next = result.config;
     const changes = changesBetween(this.#loaded.checked, next.checked);
     const placeOf = (path: readonly (string | number)[]) => formatSource(sourceOf(next.written, path));
@@ -96,7 +101,8 @@ export class Configuration {
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       const source = { kind: 'file', file: this.file, line: undefined } as const;
-      return { issues: [{ source, key: '', message }] };
+      const applied = error instanceof PartlyAppliedError ? error.applied : [];
+      return { issues: [{ source, key: '', message }], applied };
     }
     this.#inEffect = this.#valuesAfter(next, new Set(changes.needsRestart));
     this.#loaded = { ...next, checked: changes.merged, broker };
@@ -106,7 +112,12 @@ export class Configuration {
   #tell(result: ReloadResult): void {
     this.reloads[result.issues === undefined ? 'applied' : 'refused']++;
     if (result.issues !== undefined) {
-      this.#log.error('config-refused', { file: this.file, problems: result.issues.map(formatIssue) });
+      const problems = result.issues.map(formatIssue);
+      const { applied } = result;
+      this.#log.error('config-refused', {
+        ...{ file: this.file, problems },
+        ...(applied.length === 0 ? {} : { applied }),
+      });
       return;
     }
     const { applied, needsRestart, unchanged } = result;

@@ -2,8 +2,8 @@
 // nobody knows. None of it is wrong with the file, so it is told as warnings, and the hub may start all the same.
 import { lookup } from 'node:dns/promises';
 import { readFile, statfs } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import path from 'node:path';
+import { listenProblem } from '../listen-probe.ts';
 import { formatAddress, isLoopback } from './address.ts';
 import type { ListenerConfig } from './broker-config.ts';
 import type { LoadedConfig } from './load.ts';
@@ -92,12 +92,9 @@ async function checkPort(
   hubPorts: ReadonlySet<number>,
 ): Promise<ConfigIssue[]> {
   if (port === 0) return [];
-  const code = await new Promise<string | undefined>((resolve) => {
-    const server = createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
-  });
-  if (code === undefined) return [];
+  const problem = await listenProblem({ host, port });
+  if (problem === undefined) return [];
+  const code = problem.code ?? problem.message;
   const taken = hubPorts.has(port)
     ? 'the hub that runs on this data directory listens there'
     : 'another program listens there';

@@ -125,6 +125,7 @@ function resolveListener(listener: CheckedListener): ListenerConfig {
     connectRateMax: listener.limits.connect_rate ?? CONNECT_RATE_MAX,
     ...(listener.proxy_trusted === undefined ? {} : { proxyTrusted: listener.proxy_trusted }),
     ...(listener.origins === undefined ? {} : { origins: listener.origins }),
+    ...(listener.hosts === undefined ? {} : { hosts: listener.hosts }),
   };
 }
 

@@ -1,5 +1,6 @@
 // What the keys of the configuration must be to each other. The schema has seen to each key alone; a part of the
 // configuration that it refused is left out here, so that one mistake does not hide the others.
+import { isIP } from 'node:net';
 import { collisionKeyOf, isReservedTopicName } from '../hub/topic-names.ts';
 import { type Address, formatAddress, isLoopback, isNetwork, isWildcard } from './address.ts';
 import type { BrokenRule, Numbered } from './broken-rule.ts';
@@ -78,6 +79,7 @@ function* listenerRules(listeners: readonly Numbered<CheckedListener>[]): Genera
     yield* anonymousRules(['listener', index], value);
     yield* advertisedRules(['listener', index], value);
     yield* proxyRules(['listener', index], value);
+    yield* hostRules(['listener', index], value);
   }
 }
 
@@ -150,6 +152,23 @@ function* proxyRules(
   if (origins !== undefined && protocol !== 'mqtt-ws') {
     const message = `means nothing to ${protocol}`;
     yield { path: [...path, 'origins'], message, hint: 'web pages connect to mqtt-ws alone' };
+  }
+}
+
+function* hostRules(path: Path, { protocol, hosts }: CheckedListener): Generator<BrokenRule> {
+  if (hosts === undefined) return;
+  const at = [...path, 'hosts'];
+  if (protocol !== 'http') {
+    const message = `means nothing to ${protocol}`;
+    yield { path: at, message, hint: 'requests of HTTP alone have a Host' };
+  }
+  for (const name of hosts) {
+    if (isIP(name) !== 0 || /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/.test(name)) continue;
+    yield {
+      path: at,
+      message: `"${name}" is no name of a host`,
+      hint: 'such as "hub.example", without a port',
+    };
   }
 }
 

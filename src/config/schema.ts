@@ -142,6 +142,11 @@ export const listenerSchema = z.strictObject({
       'MQTT over WebSocket: origins of web pages that may connect, such as "https://example.com"; "*" for any. Unset: no page may.',
     form: 'list of origins',
   }),
+  hosts: z.array(z.string()).max(1000).optional().meta({
+    description:
+      'HTTP: more names by which requests may ask for it, in their header Host, such as "hub.example"; its own address and the loopback names are always among them. Unset: no other on a loopback address, any elsewhere.',
+    form: 'list of names',
+  }),
   limits: z
     .strictObject({
       connections: z.int().min(1).max(1_000_000).prefault(10_000).meta({

@@ -20,6 +20,7 @@ import type {
 } from '../../protocols/port.ts';
 import { BatchCursor, Histogram, type LogStore, type MetaStore } from '../../storage/index.ts';
 import type { DeclaredTopic, TopicDefaults } from '../config/broker-config.ts';
+import { PartlyAppliedError } from '../config/partly-applied.ts';
 import { ALLOW_ALL } from './access.ts';
 import { OneNodeCluster } from './cluster.ts';
 import { DeclaredTopics } from './declared-topics.ts';
@@ -199,18 +200,28 @@ export class LocalHub implements Hub {
 
   /**
    * Takes other defaults, declared topics and addresses, in effect when it resolves. Throws HubError when a topic cannot
-   * be what is declared; the defaults and declarations are then as before.
+   * be what is declared; the defaults and declarations are then as before, and so are the topics, unless it is a
+   * PartlyAppliedError: then the disk has failed on the way, and what was made of some topics is not taken back, for
+   * there may be records in it.
    */
   async reconfigure({ topics, declaredTopics, advertised }: HubChanges): Promise<void> {
     checkDefaults(topics);
     const { defaults } = this.#live;
     this.#live.defaults = topics;
+    const changed: string[] = [];
     try {
       for (const declared of declaredTopics) await declareTopic(this.topics, declared, this.log, true);
-      for (const declared of declaredTopics) await declareTopic(this.topics, declared, this.log);
+      for (const declared of declaredTopics) {
+        const before = this.topics.get(declared.name);
+        try {
+          await declareTopic(this.topics, declared, this.log);
+        } finally {
+          if (this.topics.get(declared.name) !== before) changed.push(declared.name);
+        }
+      }
     } catch (error) {
       this.#live.defaults = defaults;
-      throw error;
+      throw changed.length === 0 ? error : partlyApplied(changed, error);
     }
     this.#declared.replace(declaredTopics);
     this.#live.advertised = advertised;
@@ -260,6 +271,16 @@ function settingsOf(live: Live, store: LogStore): HubSettings {
 function checkDefaults({ config }: TopicDefaults): void {
   const problem = checkTopicConfig(config);
   if (problem !== undefined) throw new HubError('topic-config', `[topics] config: ${problem}`);
+}
+
+function partlyApplied(changed: readonly string[], cause: unknown): PartlyAppliedError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const message = `${reason}; topics that were changed before that stay so: ${changed.join(', ')}`;
+  return new PartlyAppliedError(
+    message,
+    changed.map((name) => `topic.${name}`),
+    cause,
+  );
 }
 
 async function declareTopic(

@@ -89,7 +89,7 @@ export const EVENTS: Readonly<Record<LoggerName, Readonly<Record<string, string>
   hub: {
     'aedes-log-unreadable': 'A log cannot be read for a broker of aedes now.',
     'aedes-message-failed': 'A broker of aedes did not take a message from the log.',
-    'config-refused': 'The configuration was read again and has problems; nothing has changed.',
+    'config-refused': 'The configuration was read again and has problems; nothing has changed, but what it names as applied.',
     'config-reloaded':
       'The configuration was read again: what is in effect now, and what waits for a restart.',
     crashed: 'A fault of ours ends the process.',

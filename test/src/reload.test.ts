@@ -1,6 +1,8 @@
 // A running hub reads its file again: what may change is in effect at every door, connections stay, and a file that cannot
 // be put into effect changes nothing. Each limit of a protocol has its test beside the protocol (reconfiguring.test.ts).
+import { rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { mqttJsOn } from '../helpers/mqtt-clients.ts';
 import { KafkaSocket } from '../protocols/kafka/kafka-fixture.ts';
@@ -23,7 +25,7 @@ test('mapping rules are others for the next publish, and its client stays', asyn
   const client = await mqttJsOn(hub.portOf('mqtt'), 5);
   await client.publishAsync('plant/a', 'x', { qos: 1 });
   const rule = '[[mapping]]\nmatch = "plant/{site}"\ntopic = "of-{site}"\n';
-  expect(await hub.reload(MQTT + rule)).toEqual(['mapping']);
+  expect(await hub.reload(MQTT + rule)).toEqual(['mapping."plant/{site}"']);
   await client.publishAsync('plant/a', 'y', { qos: 1 });
   expect(hub.broker.hub.topics.partition('plant', 0)?.highWatermark).toBe(1);
   expect(hub.broker.hub.topics.partition('of-a', 0)?.highWatermark).toBe(1);
@@ -68,6 +70,7 @@ test('a listener that cannot be opened changes nothing at all', async () => {
   ]);
   expect(hub.broker.listeners().map(({ name }) => name)).toEqual(['admin', 'kafka']);
   expect(hub.broker.hub.settings.defaultPartitions).toBe(1);
+  expect(hub.broker.messaging).toBeUndefined();
   expect(hub.events).toContain('config-refused');
 });
 
@@ -80,6 +83,28 @@ test('a topic that cannot be what is declared changes nothing at all', async () 
   ]);
   expect(hub.broker.listeners().map(({ name }) => name)).toEqual(['admin', 'kafka']);
   expect(hub.broker.config.mqtt.receiveMaximum).toBe(1024);
+});
+
+test('a disk that fails half way: what is in effect all the same is named', async () => {
+  const hub = await startReloadable(KAFKA);
+  const topic = (name: string) => `[[topic]]\nname = "${name}"\npartitions = 2\n`;
+  const inTheWay = path.join(hub.directory, 'data', 'topics', 'b');
+  writeFileSync(inTheWay, '');
+  hub.write(`${KAFKA}${topic('a')}${topic('b')}${topic('c')}`);
+  const reload = async () => {
+    const answer = await fetch(`${hub.adminUrl}/api/v1/config:reload`, { method: 'POST' });
+    return (await answer.json()) as Record<string, unknown>; // of the API's schema
+  };
+  expect(await reload()).toMatchObject({
+    ...{ ok: false, applied: ['topic.a'], needsRestart: [], unchanged: [] },
+    problems: [
+      { message: expect.stringMatching(/"b": .*; topics that were changed before that stay so: a$/) },
+    ],
+  });
+  expect(hub.broker.hub.topics.get('a')?.partitions).toHaveLength(2);
+  expect(hub.broker.hub.topics.get('c')).toBeUndefined();
+  rmSync(inTheWay);
+  expect(await reload()).toMatchObject({ ok: true, applied: ['topic.a', 'topic.b', 'topic.c'] });
 });
 
 test('topic defaults, the flush dial among them, and the advertised address', async () => {

@@ -36,6 +36,19 @@ function recorded(protocol: string, steps: string[], changes: Partial<FrontEnd> 
   };
 }
 
+interface Signal {
+  readonly given: Promise<void>;
+  give(): void;
+}
+
+function signal(): Signal {
+  let give = (): void => undefined;
+  const given = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  return { given, give: () => give() };
+}
+
 const adminServer = (own: Partial<AdminServer>): AdminServer => ({
   listeners: () => [],
   listen: async () => undefined,
@@ -145,3 +158,48 @@ test('a front end that hangs or fails while it stops keeps nothing else from bei
   ]);
   await (await runBroker(configOf(config.dataDirectory, []), new TestLog(), [])).stop();
 });
+
+test.each(['create', 'listen'] as const)(
+  'a stop while a reload waits for %s leaves nothing open, and nothing is opened after it',
+  async (waitsFor) => {
+    const steps: string[] = [];
+    const [begun, over] = [signal(), signal()];
+    const slowly = async (step: string): Promise<void> => {
+      if (step !== waitsFor) return;
+      begun.give();
+      await over.given;
+    };
+    const listen = async ({ name, host, port }: ListenerOptions): Promise<ListenerView> => {
+      await slowly('listen');
+      steps.push(`b: listen ${name}`);
+      return { name, protocol: 'b', host, port, connections: 0 };
+    };
+    const quick = recorded('b', steps, { listen });
+    const slow: FrontEndFactory = {
+      protocol: 'b',
+      create: async (hub, config) => {
+        await slowly('create');
+        return quick.create(hub, config);
+      },
+    };
+    const config = configOf(temporaryDirectory(), [listener('a1', 'a')]);
+    const broker = await runBroker(config, new TestLog(), [recorded('a', steps), slow]);
+    const next = { ...config, listeners: [...config.listeners, listener('b1', 'b'), listener('b2', 'b')] };
+    const reconfigured = broker.reconfigure(next).catch((error: { code?: string }) => error.code);
+    await begun.given;
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const stopped = broker.stop();
+    await vi.advanceTimersByTimeAsync(500);
+    vi.useRealTimers();
+    await stopped;
+    over.give();
+    expect(await reconfigured).toBe('stopping');
+    const ofB = steps.filter((step) => step.startsWith('b:'));
+    expect(ofB).not.toContain('b: listen b2');
+    expect(ofB).toEqual(
+      waitsFor === 'create'
+        ? ['b: create', 'b: close']
+        : ['b: create', 'b: drain', 'b: close', 'b: listen b1', 'b: close'],
+    );
+  },
+);

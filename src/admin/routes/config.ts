@@ -39,7 +39,7 @@ const problemShape = z.strictObject({
 const keys = z.array(z.string());
 
 const outcomeShape = z.strictObject({
-  ok: z.boolean().meta({ description: 'false: nothing changes.' }),
+  ok: z.boolean().meta({ description: 'false: nothing changes but what is `applied` all the same.' }),
   problems: z.array(problemShape),
   applied: keys.meta({ description: 'Keys that take effect at once.' }),
   needsRestart: keys.meta({ description: 'Keys that stay as they are until a restart.' }),
@@ -90,7 +90,8 @@ export function configRoutes(server: HttpServer, operations: Operations): void {
   server.post('/api/v1/config::reload', {
     config: { role: 'operator' },
     schema: {
-      summary: 'Reads the file again. Answered when what can change has changed; with a problem nothing has.',
+      summary:
+        'Reads the file again. Answered when what can change has changed; with a problem nothing has, but what is `applied`: the disk may fail half way.',
       tags: ['config'],
       response: { 200: outcomeShape, ...errorResponses },
     },
@@ -111,8 +112,8 @@ function shown(value: unknown): z.output<typeof valueShape> | null {
 
 function outcomeOf(result: ReloadResult): z.output<typeof outcomeShape> {
   if (result.issues !== undefined) {
-    const nothing = { applied: [], needsRestart: [], unchanged: [] };
-    return { ok: false, problems: result.issues.map(problemOf), ...nothing };
+    const applied = [...result.applied];
+    return { ok: false, problems: result.issues.map(problemOf), applied, needsRestart: [], unchanged: [] };
   }
   const { applied, needsRestart, unchanged } = result;
   return {

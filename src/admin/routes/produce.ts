@@ -8,13 +8,11 @@ import type { HttpServer } from '../http-server.ts';
 import { appendRecords, type RecordOutcome } from '../record-append.ts';
 import { readRecords, recordInputShape } from '../record-input.ts';
 import { count, partialErrors, topicParam } from '../shapes.ts';
-import { Slots } from '../slots.ts';
+import type { HubSlots } from '../slots.ts';
 import type { AdminTarget } from '../target.ts';
 import { topicError } from '../topic-errors.ts';
 
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
-/** Of all bodies that are being received or appended. */
-const BODIES_BYTES_MAX = 64 * 1024 * 1024;
 const NDJSON = 'application/x-ndjson';
 
 const outcomeShape = z.strictObject({
@@ -26,9 +24,7 @@ const appendedShape = z.strictObject({
   records: z.array(outcomeShape).meta({ description: 'In the order in which they were sent.' }),
 });
 
-export function produceRoutes(server: HttpServer, { hub }: AdminTarget): void {
-  const bodies = new Slots('bytes of records', BODIES_BYTES_MAX);
-
+export function produceRoutes(server: HttpServer, { hub }: AdminTarget, { bodies }: HubSlots): void {
   server.post('/api/v1/topics/:topic/records', {
     config: { role: 'operator', rawBody: true },
     bodyLimit: BODY_BYTES_MAX,

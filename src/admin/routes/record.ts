@@ -7,21 +7,16 @@ import { AdminError } from '../errors.ts';
 import { type HttpServer, sendStream } from '../http-server.ts';
 import { encodingQueries, recordJson, recordShape } from '../record-json.ts';
 import { batchShape, count, errorResponses, partitionParam, topicParam } from '../shapes.ts';
-import { Slots } from '../slots.ts';
+import type { HubSlots } from '../slots.ts';
 import type { AdminTarget } from '../target.ts';
 import { knownPartition, knownTopic, refusalError } from '../topic-errors.ts';
-
-/** Each holds a batch until it is answered. */
-const READS_MAX = 16;
 
 const wholeShape = z.strictObject({
   ...recordShape.shape,
   batch: batchShape,
 });
 
-export function recordRoute(server: HttpServer, { hub }: AdminTarget): void {
-  const slots = new Slots('reads of single records', READS_MAX);
-
+export function recordRoute(server: HttpServer, { hub }: AdminTarget, { singleReads }: HubSlots): void {
   server.get('/api/v1/topics/:topic/records/:partition/:offset', {
     config: { role: 'viewer' },
     schema: {
@@ -57,7 +52,7 @@ export function recordRoute(server: HttpServer, { hub }: AdminTarget): void {
       const { params, query, principal } = request;
       requireAccess(hub.access, principal, 'read', 'topic', params.topic);
       const partition = knownPartition(knownTopic(hub.topics, params.topic), params.partition);
-      reply.raw.once('close', slots.take());
+      reply.raw.once('close', singleReads.take());
       const range = await rangeAt(partition, params.offset);
       try {
         const cursor = hub.cursor();

@@ -17,20 +17,17 @@ import { RecordMerge } from '../record-merge.ts';
 import { offsetOfPlace, PLACE_FORMS, parseRecordPlace, type RecordPlace } from '../record-place.ts';
 import { type ReadBudget, RecordSource } from '../record-source.ts';
 import { errorResponses, partitionsQuery, topicParam } from '../shapes.ts';
-import { Slots } from '../slots.ts';
+import type { HubSlots } from '../slots.ts';
 import type { AdminTarget } from '../target.ts';
 import { chosenPartitions, knownPartition, knownTopic } from '../topic-errors.ts';
 
 export interface RecordReading {
-  /** Reads at once: each holds up to `heldBytesMax`, and a batch. */
-  readonly readsMax: number;
   /** Of the log, that one answer may look through. */
   readonly scannedBytesMax: number;
   readonly heldBytesMax: number;
 }
 
 export const RECORD_READING: RecordReading = {
-  readsMax: 16,
   scannedBytesMax: 256 * 1024 * 1024,
   heldBytesMax: 8 * 1024 * 1024,
 };
@@ -84,8 +81,8 @@ const recordsQuery = z.strictObject({
 
 type RecordsQuery = z.output<typeof recordsQuery>;
 
-export function recordRoutes(server: HttpServer, { hub }: AdminTarget, reading = RECORD_READING): void {
-  const slots = new Slots('reads of records', reading.readsMax);
+export function recordRoutes(server: HttpServer, { hub }: AdminTarget, slots: HubSlots): void {
+  const reading = RECORD_READING;
 
   server.get('/api/v1/topics/:topic/records', {
     config: { role: 'viewer' },
@@ -110,7 +107,7 @@ export function recordRoutes(server: HttpServer, { hub }: AdminTarget, reading =
       const topic = knownTopic(hub.topics, request.params.topic);
       const filter = filterOf(query);
       const places = placesOf(query, hub.clock.now());
-      const giveBack = slots.take();
+      const giveBack = slots.reads.take();
       const budget: ReadBudget = { bytesLeft: reading.scannedBytesMax, heldBytes: 0, isGone: false };
       reply.raw.once('close', () => {
         budget.isGone = true;
@@ -186,6 +183,9 @@ export function endOf(partition: Partition, upTo: Visibility): number {
 }
 
 export function unreadable(partition: Partition, cause: unknown): AdminError {
+  if (partition.deleted) {
+    return new AdminError('not_found', `topic ${partition.topic} was deleted`, { field: 'topic' });
+  }
   const message = `partition ${partition.partition} of ${partition.topic} cannot be read`;
   return new AdminError('storage', message, { field: 'partition', cause });
 }

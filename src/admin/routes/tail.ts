@@ -10,7 +10,7 @@ import { type HttpServer, sendStream } from '../http-server.ts';
 import { encodingQueries, recordShape } from '../record-json.ts';
 import { offsetOfPlace, PLACE_FORMS } from '../record-place.ts';
 import { errorResponses, partitionsQuery, topicParam } from '../shapes.ts';
-import { Slots } from '../slots.ts';
+import type { HubSlots } from '../slots.ts';
 import { Tail } from '../tail.ts';
 import { TailPace, type TailRates } from '../tail-pace.ts';
 import { readPosition, type TailPosition } from '../tail-position.ts';
@@ -18,12 +18,7 @@ import type { AdminTarget } from '../target.ts';
 import { chosenPartitions, knownTopic } from '../topic-errors.ts';
 import { endOf, filterOf, filterQueries, readPlace, unreadable, visibilityOf } from './records.ts';
 
-export interface TailLimits extends TailRates {
-  readonly tailsMax: number;
-}
-
-export const TAIL_LIMITS: TailLimits = {
-  tailsMax: 32,
+const RATES: TailRates = {
   rowsPerSecond: 5000,
   bytesPerSecond: 8 * 1024 * 1024,
 };
@@ -56,8 +51,7 @@ const lastEventId = z.looseObject({
     .meta({ description: 'The id of an event: it goes on behind it. partition:offset, with commas.' }),
 });
 
-export function tailRoute(server: HttpServer, { hub }: AdminTarget, limits = TAIL_LIMITS): void {
-  const slots = new Slots('tails', limits.tailsMax);
+export function tailRoute(server: HttpServer, { hub }: AdminTarget, slots: HubSlots): void {
   const tails = new Set<Tail>();
   server.addHook('preClose', async () => {
     for (const tail of tails) tail.end('the hub stops');
@@ -87,19 +81,19 @@ export function tailRoute(server: HttpServer, { hub }: AdminTarget, limits = TAI
       requireAccess(hub.access, principal, 'read', 'topic', request.params.topic);
       const topic = knownTopic(hub.topics, request.params.topic);
       const filter = filterOf(query);
-      const giveBack = slots.take();
-      reply.raw.once('close', giveBack);
+      reply.raw.once('close', slots.tails.take());
       const position = await positionOf(topic, query, headers['last-event-id']);
+      const followed = stillThere(topic, position, query.partition === undefined);
       const output = new PassThrough();
       // The client may have gone while places were looked for.
       if (reply.raw.destroyed) output.destroy();
       const tail = new Tail(
         {
-          ...{ hub, topic, position, filter, output, shownAs: query, counted: server.counted },
+          ...{ hub, topic: followed, position, filter, output, shownAs: query, counted: server.counted },
           followsNew: query.partition === undefined,
           visibility: visibilityOf(query),
           overflow: query.overflow ?? 'drop',
-          pace: new TailPace(limits, hub.clock),
+          pace: new TailPace(RATES, hub.clock),
         },
         () => tails.delete(tail),
       );
@@ -108,6 +102,18 @@ export function tailRoute(server: HttpServer, { hub }: AdminTarget, limits = TAI
       return sendStream(reply, 'text/event-stream; charset=utf-8', output);
     },
   });
+
+  /** While places were looked for the topic may have been deleted, or have got partitions. */
+  function stillThere(topic: TopicView, position: TailPosition, followsNew: boolean): TopicView {
+    const current = hub.topics.getById(topic.topicId);
+    if (current === undefined) {
+      throw new AdminError('not_found', `topic ${topic.name} was deleted`, { field: 'topic' });
+    }
+    if (followsNew) {
+      for (const { partition } of current.partitions) if (!position.has(partition)) position.set(partition, 0);
+    }
+    return current;
+  }
 
   async function positionOf(
     topic: TopicView,

@@ -14,6 +14,7 @@ import type {
 import type { Authorize } from '../../../src/admin/access.ts';
 import { startAdmin } from '../../../src/admin/start-admin.ts';
 import type { AdminTarget } from '../../../src/admin/target.ts';
+import type { ListenerConfig } from '../../../src/config/broker-config.ts';
 import { Histogram } from '../../../storage/histogram.ts';
 import { newCounters } from '../../../storage/store-counters.ts';
 
@@ -84,6 +85,8 @@ export interface FakeAdmin {
   readonly logged: { readonly event: string; readonly fields: object | undefined }[];
   /** Status and parsed body. */
   get(path: string, init?: RequestInit): Promise<{ status: number; body: unknown; headers: Headers }>;
+  /** The configuration of its listener is another one. */
+  change(changes: Partial<ListenerConfig>): void;
   close(): Promise<void>;
 }
 
@@ -122,9 +125,10 @@ export async function openFakeAdmin(fake: FakeHub, authorize?: Authorize): Promi
     listeners: () => listeners,
     ready: () => fake.failing ?? [],
   };
+  const listener = { name: 'admin', protocol: 'http', host: '127.0.0.1', port: 0, connectionsMax: 100 };
   const admin = await startAdmin({
     target,
-    listeners: [{ name: 'admin', protocol: 'http', host: '127.0.0.1', port: 0, connectionsMax: 100 }],
+    listeners: [listener],
     version: '1.2.3',
     log,
     ...(authorize === undefined ? {} : { authorize }),
@@ -145,6 +149,7 @@ export async function openFakeAdmin(fake: FakeHub, authorize?: Authorize): Promi
         headers: answer.headers,
       };
     },
+    change: (changes) => admin.changeListener({ ...listener, ...changes }),
     close: () => admin.close(),
   };
 }

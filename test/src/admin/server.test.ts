@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
 import { AdminError } from '../../../src/admin/errors.ts';
+import { isOwnHost } from '../../../src/admin/own-hosts.ts';
 import {
   type FakeAdmin,
   type FakeHub,
@@ -22,12 +23,76 @@ async function open(hub: FakeHub = {}): Promise<FakeAdmin> {
 }
 
 /** Sends bytes, gives everything that comes back until the server closes. */
-async function exchange({ port }: FakeAdmin, bytes: string): Promise<string> {
+async function exchange({ port }: Pick<FakeAdmin, 'port'>, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
   socket.write(bytes);
   return text(socket);
 }
+
+describe('web pages', () => {
+  const get = (headers: string) => `GET /api/v1/info HTTP/1.1\r\n${headers}Connection: close\r\n\r\n`;
+
+  it.each(['127.0.0.1:9640', 'localhost', 'LOCALHOST.:80', '[::1]:9640', '127.8.8.8'])(
+    'a request for %s is one for a loopback listener',
+    async (host) => {
+      expect(await exchange(await open(), get(`Host: ${host}\r\n`))).toMatch(/^HTTP\/1.1 200/);
+    },
+  );
+
+  it.each([
+    'evil.example',
+    'evil.example:9640',
+    'localhost.evil.example',
+    '192.168.1.1',
+    '127.0.0.1.evil.example',
+    '',
+  ])('a request for "%s", whose name may have been made to point here, is refused', async (host) => {
+    const answer = await exchange(await open(), get(`Host: ${host}\r\n`));
+    expect(answer).toMatch(/^HTTP\/1.1 421[\s\S]*"code":"misdirected_request"/);
+  });
+
+  it('a client without a Host is no browser', async () => {
+    expect(await exchange(await open(), 'GET /health/live HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1.1 200/);
+  });
+
+  it('further names are those of the configuration, by now', async () => {
+    const { change, ...server } = await open();
+    expect(await exchange(server, get('Host: hub.example\r\n'))).toMatch(/ 421 /);
+    change({ hosts: ['Hub.example'] });
+    expect(await exchange(server, get('Host: hub.example:80\r\n'))).toMatch(/ 200 /);
+    expect(await exchange(server, get('Host: localhost\r\n'))).toMatch(/ 200 /);
+  });
+
+  it('elsewhere any name is as good, unless it is said which', () => {
+    expect(isOwnHost('any.example', { host: '0.0.0.0' })).toBe(true);
+    const named = { host: '0.0.0.0', hosts: ['hub.example'] };
+    const asked = [
+      'hub.example',
+      'hub.example:1',
+      '10.0.0.7:9640',
+      '[fe80::1]:9640',
+      'localhost',
+      'any.example',
+    ];
+    expect(asked.map((host) => isOwnHost(host, named))).toEqual([true, true, true, true, true, false]);
+    expect(isOwnHost('10.0.0.7', { host: '10.0.0.8', hosts: [] })).toBe(false);
+  });
+
+  it('may change nothing; from elsewhere they may not read either', async () => {
+    const server = await open();
+    const outcome = async (method: string, headers: string) => {
+      const head = `${method} /api/v1/topics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n`;
+      return (await exchange(server, `${head}${headers}Connection: close\r\n\r\n`)).slice(9, 12);
+    };
+    expect(await outcome('POST', 'Origin: http://localhost\r\n')).toBe('403');
+    expect(await outcome('POST', 'Sec-Fetch-Site: same-origin\r\n')).toBe('403');
+    expect(await outcome('GET', 'Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n')).toBe('403');
+    expect(await outcome('GET', 'Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n')).toBe('200');
+    expect(await outcome('GET', 'Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: cors\r\n')).toBe('200');
+    expect(await outcome('GET', '')).toBe('200');
+  });
+});
 
 describe('health', () => {
   it('ready: 200; not ready: 503 with what fails, and alive all the same', async () => {
@@ -122,14 +187,15 @@ describe('topics', () => {
 
 describe('limits', () => {
   it('a body that is too large is refused unread', async () => {
-    const head = `GET /health/live HTTP/1.1\r\nHost: x\r\nContent-Length: ${2 ** 31}\r\n\r\n`;
+    const head = `GET /health/live HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${2 ** 31}\r\n\r\n`;
     const answer = await exchange(await open(), head);
     expect(answer).toMatch(/^HTTP\/1\.1 413 /);
     expect(answer).toContain('"code":"payload_too_large"');
   });
 
   it('a body without an end is not waited for', async () => {
-    const head = 'GET /health/live HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n';
+    const head =
+      'GET /health/live HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n';
     expect(await exchange(await open(), head)).toMatch(/^HTTP\/1\.1 200 [\s\S]*connection: close/i);
   });
 
@@ -204,7 +270,7 @@ describe('stopping', () => {
     const server = await open();
     const socket = connect(server.port, '127.0.0.1');
     await once(socket, 'connect');
-    socket.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n');
+    socket.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await once(socket, 'data');
     await server.close();
     await once(socket.resume(), 'close');

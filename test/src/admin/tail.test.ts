@@ -1,5 +1,6 @@
 // A topic followed over HTTP: what comes, what is left out, and where a client goes on.
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Hub, Partition, Visibility } from '../../../protocols/port.ts';
 import { TailPace } from '../../../src/admin/tail-pace.ts';
 import type { AdminTarget } from '../../../src/admin/target.ts';
 import { type AdminFixture, openAdmin, overlaid } from './admin-fixture.ts';
@@ -7,16 +8,40 @@ import { type AdminFixture, openAdmin, overlaid } from './admin-fixture.ts';
 let admin: AdminFixture;
 /** While it stands still no row is added to what a tail may show. */
 let standsStillAtMs: number | undefined;
+let whilePlacesAreLookedFor: Record<'before' | 'behind', () => Promise<unknown>> | undefined;
 beforeAll(async () => {
   const wrap = (target: AdminTarget): AdminTarget => {
     const { hub } = target;
     const monotonic = (): number => standsStillAtMs ?? hub.clock.monotonic();
     const clock = overlaid(hub.clock, { monotonic: () => monotonic });
-    return overlaid(target, { hub: () => overlaid(hub, { clock: () => clock }) });
+    return overlaid(target, {
+      hub: () => overlaid(hub, { clock: () => clock, topics: () => topicsOf(hub) }),
+    });
   };
   admin = await openAdmin({ wrap });
 });
 afterAll(() => admin.close());
+
+/** Something may happen before a time is found. */
+function topicsOf({ topics }: Hub): Hub['topics'] {
+  if (whilePlacesAreLookedFor === undefined) return topics;
+  const { before, behind } = whilePlacesAreLookedFor;
+  const slow = (partition: Partition): Partition =>
+    overlaid(partition, {
+      offsetForTime: () => async (timestampMs: number, upTo: Visibility) => {
+        await before();
+        const found = await partition.offsetForTime(timestampMs, upTo);
+        await behind();
+        return found;
+      },
+    });
+  return overlaid(topics, {
+    get: () => (name: string) => {
+      const view = topics.get(name);
+      return view && { ...view, partitions: view.partitions.map(slow) };
+    },
+  });
+}
 
 interface Event {
   readonly id: string;
@@ -154,6 +179,42 @@ it('refuses more tails than there may be, until one has gone', async () => {
     })
     .toBe(200);
 });
+
+it('is as many at most over all listeners', async () => {
+  await topic('shared');
+  const { config } = admin.broker;
+  const second = { ...config.listeners[0]!, name: 'second' };
+  await admin.broker.reconfigure({ ...config, listeners: [...config.listeners, second] });
+  const url = `http://127.0.0.1:${admin.broker.listeners().find(({ name }) => name === 'second')?.port}`;
+  const tailings: Tailing[] = [];
+  for (let index = 0; index < 32; index++) {
+    tailings.push(await Tailing.open('shared/tail', {}, index % 2 === 0 ? url : admin.url));
+  }
+  for (const each of [url, admin.url]) {
+    expect((await fetch(`${each}/api/v1/topics/shared/tail`)).status).toBe(429);
+  }
+  await Promise.all(tailings.map((tailing) => tailing.close()));
+  await admin.broker.reconfigure(config);
+});
+
+it.each(['before', 'behind'] as const)(
+  'of a topic that is deleted %s its beginning is found is told so',
+  async (when) => {
+    await topic('going');
+    await admin.append('going', 0, [{ value: 'a' }]);
+    const nothing = async () => undefined;
+    whilePlacesAreLookedFor = {
+      ...{ before: nothing, behind: nothing },
+      [when]: () => admin.hub.topics.delete('going'),
+    };
+    const { status, body } = await admin.call('/api/v1/topics/going/tail?from=@2020-01-01');
+    whilePlacesAreLookedFor = undefined;
+    expect([status, body]).toMatchObject([
+      404,
+      { error: { code: 'not_found', message: 'topic going was deleted' } },
+    ]);
+  },
+);
 
 it('ends when the hub stops, without keeping it', async () => {
   const stopped = await openAdmin();

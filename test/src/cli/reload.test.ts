@@ -1,4 +1,6 @@
 // `polylog reload`: what took effect, what waits, what is wrong; and the exit code that says which.
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/program.ts';
 import { startReloadable } from '../reloadable-hub.ts';
@@ -39,6 +41,15 @@ it('tells the three lists, in words and as JSON', async () => {
     ...{ exitCode: 1, out: '' },
     err: 'polylog.toml:8: listener.mqtt.nmae: unknown key (did you mean name?)\nNothing has changed.\n',
   });
+});
+
+it('says what is in effect all the same when the disk fails half way', async () => {
+  const hub = await startReloadable(MQTT);
+  writeFileSync(path.join(hub.directory, 'data', 'topics', 'b'), '');
+  hub.write(`${MQTT}[[topic]]\nname = "a"\n[[topic]]\nname = "b"\n`);
+  const told = await reload(hub.adminUrl);
+  expect([told.exitCode, told.out]).toEqual([1, '']);
+  expect(told.err).toMatch(/^polylog.toml: \[\[topic\]\] "b": [^\n]*\nIn effect all the same: topic.a.\n$/);
 });
 
 it('says that no hub is there: exit 3', async () => {

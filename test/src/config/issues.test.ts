@@ -274,6 +274,15 @@ describe('listeners', () => {
       ],
     ],
     [
+      'names of Hosts',
+      listener('hosts = ["hub.example", "::1"]\n') +
+        listener('hosts = ["10.0.0.7", "hub.example:80"]', '127.0.0.1:2', 'http', 'b'),
+      [
+        'polylog.toml:5: listener.a.hosts: means nothing to kafka (requests of HTTP alone have a Host)',
+        'polylog.toml:10: listener.b.hosts: "hub.example:80" is no name of a host (such as "hub.example", without a port)',
+      ],
+    ],
+    [
       'the same name',
       listener('') + listener('', '127.0.0.1:2'),
       ['polylog.toml:6: listener.a.name: another [[listener]] is named "a" too'],
