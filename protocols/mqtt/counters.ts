@@ -1,6 +1,9 @@
 // What the front end counts. Every message that does not reach somebody has its reason here, and its subject in the log
 // (those that expire have none: that is what their publisher asked for).
 
+import type { Duplex } from 'node:stream';
+import { WebSocketStream } from './transports/websocket-stream.ts';
+
 /** Of a first byte's upper half. */
 const PACKET_TYPES = 16;
 
@@ -40,6 +43,9 @@ export interface MqttCounters {
   connectionsAccepted: number;
   /** For whatever reason; those below are among them. */
   connectionsRefused: number;
+  /** Of those that came over WebSocket. */
+  webSocketsAccepted: number;
+  webSocketsRefused: number;
   /** No whole CONNECT in time. */
   connectTimeouts: number;
   addressLimitRefused: number;
@@ -78,6 +84,8 @@ export function newCounters(): MqttCounters {
     socketsOpened: 0,
     connectionsAccepted: 0,
     connectionsRefused: 0,
+    webSocketsAccepted: 0,
+    webSocketsRefused: 0,
     connectTimeouts: 0,
     addressLimitRefused: 0,
     connectRateRefused: 0,
@@ -88,6 +96,22 @@ export function newCounters(): MqttCounters {
     publishRateWaits: 0,
     hookRefusals: 0,
   };
+}
+
+/** @param isWebSocket where the stream does not tell, which before the upgrade is a socket. */
+export function countConnection(
+  counters: MqttCounters,
+  outcome: 'accepted' | 'refused',
+  stream: Duplex,
+  isWebSocket = stream instanceof WebSocketStream,
+): void {
+  if (outcome === 'accepted') {
+    counters.connectionsAccepted++;
+    if (isWebSocket) counters.webSocketsAccepted++;
+  } else {
+    counters.connectionsRefused++;
+    if (isWebSocket) counters.webSocketsRefused++;
+  }
 }
 
 export function packetsReceived({ received }: MqttCounters): number {
@@ -109,4 +133,8 @@ export function droppedByReason(counters: MqttCounters): Readonly<Record<string,
     offline: counters.droppedOffline,
     fault: counters.droppedFault,
   };
+}
+
+export function messagesDropped(counters: MqttCounters): number {
+  return Object.values(droppedByReason(counters)).reduce((sum, count) => sum + count, 0);
 }

@@ -2,7 +2,7 @@
 // here and never from the log; nobody can publish to them, and a wildcard in front does not match them (section 4.7.2).
 import type { Clock, Timer } from '../port.ts';
 import type { MqttCounters } from './counters.ts';
-import { packetsReceived, packetsSent } from './counters.ts';
+import { messagesDropped, packetsReceived, packetsSent } from './counters.ts';
 import { mergeSubscriptions } from './deliveries.ts';
 import { MessageView } from './message-view.ts';
 import type { RetainedRequest } from './retained/retained-request.ts';
@@ -137,7 +137,7 @@ export class SysTopics {
       'bytes/sent': bytesSent,
       'publish/messages/received': () => counters.publishesReceived,
       'publish/messages/sent': () => counters.messagesDelivered,
-      'publish/messages/dropped': () => droppedOf(counters),
+      'publish/messages/dropped': () => messagesDropped(counters),
       'subscriptions/count': () => tree.size,
       'retained messages/count': retained,
     };
@@ -156,12 +156,7 @@ export class SysTopics {
       'load/bytes/sent': bytesSent,
       'load/publish/received': () => counters.publishesReceived,
       'load/publish/sent': () => counters.messagesDelivered,
-      'load/publish/dropped': () => droppedOf(counters),
+      'load/publish/dropped': () => messagesDropped(counters),
     };
   }
-}
-
-function droppedOf(counters: MqttCounters): number {
-  const { droppedSlow, droppedTooLarge, droppedExpired, droppedRetention } = counters;
-  return droppedSlow + droppedTooLarge + droppedExpired + droppedRetention;
 }

@@ -2,7 +2,8 @@
 // `apply`, at start-up and live alike. The coordinator decides and writes; it changes no offset itself.
 
 import type { Hub, StatePartitionState, StateRecord, StateTable } from '../../port.ts';
-import { APPEND_ERROR_CODES, ERROR_CODES, type ErrorCode } from '../error-codes.ts';
+import { availabilityOf, coordinatorCode } from '../coordinator-state.ts';
+import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { applyRecord, type ConsumerGroup, createConsumerGroup } from './consumer/consumer-group.ts';
 import { decodeConsumerRecord, isConsumerKey } from './consumer/records.ts';
 import { createGroup, type Group } from './group.ts';
@@ -146,10 +147,7 @@ export class GroupStore {
 
   /** 14 while the group's state is read, 16 when it is another node's, else 0. */
   availability(groupId: string): ErrorCode {
-    const table = this.#opened();
-    const state = table.stateOf(table.partitionOf(groupId));
-    if (state === 'serving') return ERROR_CODES.NONE;
-    return state === 'loading' ? ERROR_CODES.COORDINATOR_LOAD_IN_PROGRESS : ERROR_CODES.NOT_COORDINATOR;
+    return availabilityOf(this.#opened(), groupId);
   }
 
   create(groupId: string): GroupEntry {
@@ -182,7 +180,7 @@ export class GroupStore {
       refused: refused.refused,
       reason: refused.message,
     });
-    return coordinatorCode(APPEND_ERROR_CODES[refused.refused]);
+    return coordinatorCode(refused.refused, ERROR_CODES.INVALID_COMMIT_OFFSET_SIZE);
   }
 
   #opened(): StateTable {
@@ -341,17 +339,4 @@ const OFFSET_BYTES = 200;
 
 function bytesOf(committed: CommittedOffset | undefined): number {
   return committed === undefined ? 0 : OFFSET_BYTES + committed.metadata.length;
-}
-
-/** What a member is told when its group's record could not be written (as Kafka's coordinator). */
-function coordinatorCode(code: ErrorCode): ErrorCode {
-  switch (code) {
-    case ERROR_CODES.NOT_LEADER_OR_FOLLOWER:
-    case ERROR_CODES.FENCED_LEADER_EPOCH:
-      return ERROR_CODES.NOT_COORDINATOR;
-    case ERROR_CODES.MESSAGE_TOO_LARGE:
-      return ERROR_CODES.INVALID_COMMIT_OFFSET_SIZE;
-    default:
-      return ERROR_CODES.COORDINATOR_NOT_AVAILABLE;
-  }
 }

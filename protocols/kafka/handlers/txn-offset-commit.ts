@@ -3,10 +3,10 @@
 // 5 on the group is added to the transaction here (KIP-890). A partition's error is its own.
 // Left out: version 6, which names topics by id.
 
-import { allows, type Call, clientHostOf, defineApi } from '../api.ts';
-import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
-import type { CommitItem } from '../groups/offsets.ts';
+import { allows, type Call, defineApi } from '../api.ts';
+import { ERROR_CODES } from '../error-codes.ts';
 import { TxnOffsetCommitRequest, TxnOffsetCommitResponse } from '../messages/txn-offset-commit.ts';
+import { commitOffsets, refuseCommit } from '../offset-commits.ts';
 
 export const txnOffsetCommit = defineApi({
   key: 28,
@@ -22,57 +22,13 @@ async function handleTxnOffsetCommit(
   request: TxnOffsetCommitRequest,
   call: Call,
 ): Promise<TxnOffsetCommitResponse> {
-  const { transactionalId, groupId, memberId, groupInstanceId } = request;
+  const { transactionalId, groupId } = request;
   if (!allows(call, 'write', 'transactional-id', transactionalId))
-    return respond(request, () => ERROR_CODES.TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
+    return refuseCommit(request, ERROR_CODES.TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
   if (!allows(call, 'read', 'group', groupId))
-    return respond(request, () => ERROR_CODES.GROUP_AUTHORIZATION_FAILED);
-  const refusedTopics = new Set(
-    request.topics.map(({ name }) => name).filter((name) => !allows(call, 'read', 'topic', name)),
-  );
-  const items = request.topics
-    .filter(({ name }) => !refusedTopics.has(name))
-    .flatMap(({ name, partitions }) => partitions.map((partition) => itemOf(name, partition)));
-  const generation = request.generationIdOrMemberEpoch;
-  const claim = {
-    memberId,
-    groupInstanceId,
-    generation,
-    version: call.version,
-    clientHost: clientHostOf(call),
-  };
+    return refuseCommit(request, ERROR_CODES.GROUP_AUTHORIZATION_FAILED);
   const { transactionalOffsets, transactions } = call.kafka;
-  const codes = await transactionalOffsets.commit(request, groupId, claim, items, transactions);
-  let next = 0;
-  return respond(request, (topic) =>
-    refusedTopics.has(topic)
-      ? ERROR_CODES.TOPIC_AUTHORIZATION_FAILED
-      : (codes[next++] ?? ERROR_CODES.UNKNOWN_SERVER_ERROR),
+  return commitOffsets(request, call, (claim, items) =>
+    transactionalOffsets.commit(request, groupId, claim, items, transactions),
   );
-}
-
-function itemOf(
-  topic: string,
-  partition: TxnOffsetCommitRequest['topics'][number]['partitions'][number],
-): CommitItem {
-  return {
-    topic,
-    partition: partition.partitionIndex,
-    offset: partition.committedOffset,
-    leaderEpoch: partition.committedLeaderEpoch,
-    metadata: partition.committedMetadata ?? '',
-  };
-}
-
-/** Calls `codeOf` once per partition, in the request's order. */
-function respond(
-  request: TxnOffsetCommitRequest,
-  codeOf: (topic: string) => ErrorCode,
-): TxnOffsetCommitResponse {
-  return {
-    topics: request.topics.map(({ name, partitions }) => ({
-      name,
-      partitions: partitions.map(({ partitionIndex }) => ({ partitionIndex, errorCode: codeOf(name) })),
-    })),
-  };
 }

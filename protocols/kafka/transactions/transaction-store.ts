@@ -2,7 +2,8 @@
 // and live alike. The coordinator decides and writes; it changes no transaction itself.
 
 import type { Hub, StatePartitionState, StateTable } from '../../port.ts';
-import { APPEND_ERROR_CODES, ERROR_CODES, type ErrorCode } from '../error-codes.ts';
+import { availabilityOf, coordinatorCode } from '../coordinator-state.ts';
+import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { decodeKey, decodeValue, encodeTransaction } from './state-records.ts';
 import { assertLegal, bytesOf, isPrepared, type Transaction } from './transaction.ts';
 
@@ -76,10 +77,7 @@ export class TransactionStore {
 
   /** 14 while the id's state is read, 16 when it is another node's, else 0. */
   availability(transactionalId: string): ErrorCode {
-    const table = this.#opened();
-    const state = table.stateOf(table.partitionOf(transactionalId));
-    if (state === 'serving') return ERROR_CODES.NONE;
-    return state === 'loading' ? ERROR_CODES.COORDINATOR_LOAD_IN_PROGRESS : ERROR_CODES.NOT_COORDINATOR;
+    return availabilityOf(this.#opened(), transactionalId);
   }
 
   create(transactionalId: string): TransactionEntry {
@@ -113,7 +111,7 @@ export class TransactionStore {
     this.#hub.log.warn('transaction-state-not-written', {
       ...{ transactionalId, refused: refused.refused, reason: refused.message },
     });
-    return coordinatorCode(APPEND_ERROR_CODES[refused.refused]);
+    return coordinatorCode(refused.refused, ERROR_CODES.UNKNOWN_SERVER_ERROR);
   }
 
   #opened(): StateTable {
@@ -185,17 +183,4 @@ export function nothingCode(entry: TransactionEntry): ErrorCode {
   if (entry.committedNothing === entry.transaction) return ERROR_CODES.INVALID_TXN_STATE;
   entry.committedNothing = entry.transaction;
   return ERROR_CODES.CONCURRENT_TRANSACTIONS;
-}
-
-/** What a producer is told when its state could not be written (as Kafka's coordinator). */
-function coordinatorCode(code: ErrorCode): ErrorCode {
-  switch (code) {
-    case ERROR_CODES.NOT_LEADER_OR_FOLLOWER:
-    case ERROR_CODES.FENCED_LEADER_EPOCH:
-      return ERROR_CODES.NOT_COORDINATOR;
-    case ERROR_CODES.MESSAGE_TOO_LARGE:
-      return ERROR_CODES.UNKNOWN_SERVER_ERROR;
-    default:
-      return ERROR_CODES.COORDINATOR_NOT_AVAILABLE;
-  }
 }

@@ -463,16 +463,6 @@ const wills: readonly Scenario[] = [
     ping('a'),
   ),
   ...both(
-    'will: retained',
-    connect('witness'),
-    subscribe('witness', '~/will', 1),
-    connect('a', will({ retain: true })),
-    cut('a'),
-    until('witness', '~/will'),
-    connect('b'),
-    subscribe('b', '~/will', 1),
-  ),
-  ...both(
     'will: when the client breaks the protocol',
     connect('a'),
     subscribe('a', '~/will', 1),

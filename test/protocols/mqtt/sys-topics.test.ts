@@ -1,6 +1,11 @@
 // `$SYS/broker/…`: on subscribing, then each interval what has changed; never under a leading wildcard.
 import { describe, expect, it } from 'vitest';
-import { packetsSent } from '../../../protocols/mqtt/counters.ts';
+import {
+  droppedByReason,
+  messagesDropped,
+  newCounters,
+  packetsSent,
+} from '../../../protocols/mqtt/counters.ts';
 import { LoadAverages } from '../../../protocols/mqtt/sys-load.ts';
 import type { RawMqtt } from '../../helpers/raw-mqtt.ts';
 import { eventually, serve } from './front-end-fixture.ts';
@@ -104,6 +109,16 @@ it('counts what is sent: packets of every kind, and the bytes of them', async ()
   const bytes = Number((await one.expect('publish')).payload);
   expect(bytes).toBeGreaterThanOrEqual(40);
   expect(bytes).toBeLessThanOrEqual(one.socket.bytesRead);
+});
+
+it('counts as dropped what is dropped for any reason', () => {
+  const names = Object.keys(newCounters()).filter((name) => /^dropped[A-Z]/.test(name));
+  const counters = {
+    ...newCounters(),
+    ...Object.fromEntries(names.map((name, index) => [name, 2 ** index])),
+  };
+  expect(names).toHaveLength(Object.keys(droppedByReason(counters)).length);
+  expect(messagesDropped(counters)).toBe(2 ** names.length - 1);
 });
 
 it('counts a session that expires', async () => {
