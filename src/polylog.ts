@@ -51,22 +51,30 @@ export class PolylogConfigError extends Error {
  */
 export async function startPolylog(options: PolylogOptions = {}): Promise<Polylog> {
   const { config = {}, workingDirectory = process.cwd(), log = SILENT } = options;
-  const { readConfig } = await import('./config/load.ts');
+  const [{ readConfig }, { Configuration }] = await Promise.all([
+    import('./config/load.ts'),
+    import('./config/configuration.ts'),
+  ]);
   // The same way as a file's, so that the same is refused, in the same words.
-  const read = readConfig(stringify(withoutUndefined(config)), {
-    file: 'options',
-    environment: {},
-    settings: [],
-    workingDirectory,
-    isEmbedded: true,
-  });
+  const loading = { file: 'options', environment: {}, settings: [], workingDirectory, isEmbedded: true };
+  const read = readConfig(stringify(withoutUndefined(config)), loading);
   if (read.config === undefined) throw new PolylogConfigError(read.issues);
+  const configuration = new Configuration({
+    ...{ loaded: read.config, options: loading, log },
+    apply: async () => {
+      throw new Error('the options of a hub are those that it was started with');
+    },
+  });
   const { startBroker } = await import('./broker.ts');
   const broker = await startBroker(read.config.broker, log, {
     unheard: ['mqtt'],
     startAdmin: async (target, listeners) => {
       const { startAdmin } = await import('./admin/start-admin.ts');
-      return startAdmin({ target, listeners, version: packageVersion(), log });
+      return startAdmin({
+        ...{ target, listeners, log, version: packageVersion() },
+        // The log is the application's, and so are its levels.
+        operations: { configuration },
+      });
     },
   });
   return polylogOf(broker);

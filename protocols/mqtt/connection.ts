@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Timer, TopicError } from '../port.ts';
 import type { Accepted, Client, ConnectedClient, Context, Handled, PacketHandler } from './client.ts';
 import type { ConnectionOptions } from './connection-options.ts';
+import { countConnection } from './counters.ts';
 import { MqttError, malformed, protocolError } from './errors.ts';
 import { FRAME, findFrame, flagsAreLegal, PACKET_TYPE } from './framing.ts';
 import { handleConnect } from './handlers/connect.ts';
@@ -13,8 +14,7 @@ import { Output } from './output.ts';
 import { encodeDisconnect } from './packets/cold-packets.ts';
 import type { WillPacket } from './packets/connect.ts';
 import type { PublishFlow } from './publish-flow.ts';
-import type { PublishPace } from './publish-pace.ts';
-import { publishPace } from './publish-pace.ts';
+import { type PublishPace, publishPace } from './publish-pace.ts';
 import { REASON } from './reason-codes.ts';
 import type { OwnRoutes, Route } from './routes.ts';
 import type { Session } from './session.ts';
@@ -106,14 +106,14 @@ export class Connection implements Client {
     this.#accepted = accepted;
     this.#will = accepted.will;
     this.context.clients.set(accepted.session.clientId, this);
-    this.context.counters.connectionsAccepted++;
+    countConnection(this.context.counters, 'accepted', this.#socket);
     this.#timer?.cancel();
     if (accepted.keepAliveMs > 0) this.#watchKeepAlive(accepted.keepAliveMs);
     this.context.hub.log.debug('mqtt-connected', this.#who());
   }
 
   refuse(connack: Buffer | undefined, reason: string): void {
-    this.context.counters.connectionsRefused++;
+    countConnection(this.context.counters, 'refused', this.#socket);
     this.context.hub.log.warn('mqtt-connect-refused', { ...this.#who(), reason });
     this.#end(connack);
   }
@@ -329,7 +329,7 @@ export class Connection implements Client {
   /** Not worth a word to the other side. */
   #abandon(reason: string): void {
     if (this.#state === 'ending' || this.#state === 'closed') return;
-    this.context.counters.connectionsRefused++;
+    countConnection(this.context.counters, 'refused', this.#socket);
     this.context.hub.log.debug('mqtt-abandoned', { ...this.#who(), reason });
     this.#end(undefined);
   }

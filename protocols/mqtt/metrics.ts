@@ -8,8 +8,13 @@ const TYPES = Object.entries(PACKET_TYPE).map(([name, type]) => ({ name: name.to
 
 export function collectCounters(counters: MqttCounters, sink: MetricSink): void {
   const protocol = 'mqtt';
-  sink.add('connections_total', counters.connectionsAccepted, { protocol, result: 'accepted' });
-  sink.add('connections_total', counters.connectionsRefused, { protocol, result: 'refused' });
+  const { connectionsAccepted, connectionsRefused, webSocketsAccepted, webSocketsRefused } = counters;
+  const connections = (of: string, accepted: number, refused: number): void => {
+    sink.add('connections_total', accepted, { protocol: of, result: 'accepted' });
+    sink.add('connections_total', refused, { protocol: of, result: 'refused' });
+  };
+  connections('mqtt', connectionsAccepted - webSocketsAccepted, connectionsRefused - webSocketsRefused);
+  connections('mqtt-ws', webSocketsAccepted, webSocketsRefused);
   sink.add('records_appended_total', counters.publishesReceived - counters.publishesRefused, {
     source: protocol,
   });

@@ -1,7 +1,7 @@
 // Who may call a route. Each route names the role it needs; a route without one stops the start. There is no
 // authentication yet, so the only policy lets everyone in, but every call passes here, from whatever address.
 import type { Access, Operation, Principal, ResourceKind } from '../../protocols/port.ts';
-import { AdminError } from './errors.ts';
+import { AdminError, type ErrorCode } from './errors.ts';
 
 /** `anyone`: health checks, which come before anyone can have been told a password. `viewer`: reads state; `operator`: changes it. */
 export type Role = 'anyone' | 'viewer' | 'operator';
@@ -9,6 +9,8 @@ export type Role = 'anyone' | 'viewer' | 'operator';
 declare module 'fastify' {
   interface FastifyContextConfig {
     role?: Role;
+    /** What it may refuse, besides what any route like it may: for the document. */
+    refuses?: readonly ErrorCode[];
     /** The handler is given the bytes of the body, whatever type it has. */
     rawBody?: boolean;
   }

@@ -14,6 +14,9 @@ export class HttpCounters {
   recordsAppended = 0;
   bytesAppended = 0;
   recordsDelivered = 0;
+  connectionsAccepted = 0;
+  /** Above what the listener takes at once. */
+  connectionsRefused = 0;
 
   constructor(hub: Hub) {
     this.#hub = hub;
@@ -28,6 +31,8 @@ export class HttpCounters {
   collect(sink: MetricSink): void {
     for (const [api, timings] of this.#timings)
       sink.addHistogram('request_seconds', timings, { protocol: 'http', api });
+    sink.add('connections_total', this.connectionsAccepted, { protocol: 'http', result: 'accepted' });
+    sink.add('connections_total', this.connectionsRefused, { protocol: 'http', result: 'refused' });
     sink.add('records_appended_total', this.recordsAppended, { source: 'http' });
     sink.add('bytes_appended_total', this.bytesAppended, { source: 'http' });
     sink.add('records_delivered_total', this.recordsDelivered, { sink: 'http' });

@@ -31,16 +31,33 @@ export const clientParams = z.strictObject({
   client: z.string().max(65_535).meta({ description: 'The client identifier, percent-encoded.' }),
 });
 
-export const subscriptionShape = z.strictObject({
-  clientId: z.string(),
-  connected: z.boolean(),
-  filter: z.string(),
-  qos: z.int().min(0).max(2),
-  noLocal: z.boolean(),
-  retainAsPublished: z.boolean(),
-  identifier: count.nullable().meta({ description: 'Subscription identifier; null = none.' }),
-  share: z.string().nullable().meta({ description: 'Name of the group, of a shared subscription.' }),
-});
+export const subscriptionShape = z
+  .strictObject({
+    clientId: z.string(),
+    connected: z.boolean(),
+    filter: z.string(),
+    qos: z.int().min(0).max(2),
+    noLocal: z.boolean(),
+    retainAsPublished: z.boolean(),
+    identifier: count.nullable().meta({ description: 'Subscription identifier; null = none.' }),
+    share: z.string().nullable().meta({ description: 'Name of the group, of a shared subscription.' }),
+  })
+  .meta({
+    id: 'MqttSubscription',
+    description: 'A subscription.',
+    examples: [
+      {
+        clientId: 'boiler-7',
+        connected: true,
+        filter: 'plant/7/#',
+        qos: 1,
+        noLocal: false,
+        retainAsPublished: false,
+        identifier: null,
+        share: null,
+      },
+    ],
+  });
 
 export function subscriptionItem(view: SubscriptionView): z.output<typeof subscriptionShape> {
   const { clientId, connected, filter, qos, noLocal, retainAsPublished, identifier, share } = view;

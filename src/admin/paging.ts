@@ -25,11 +25,14 @@ export const pageQuery = z.strictObject({
 
 export type PageQuery = z.output<typeof pageQuery>;
 
-export function pageOf<Item extends z.ZodType>(item: Item) {
-  return z.strictObject({
-    items: z.array(item),
-    next: z.string().nullable().meta({ description: 'Cursor of the next page; null on the last one.' }),
-  });
+/** @param id of the document's schema: one for each list, made once. */
+export function pageOf<Item extends z.ZodType>(item: Item, id: string, description: string) {
+  return z
+    .strictObject({
+      items: z.array(item),
+      next: z.string().nullable().meta({ description: 'Cursor of the next page; null on the last one.' }),
+    })
+    .meta({ id, description });
 }
 
 export interface Page<T> {

@@ -21,32 +21,41 @@ const AS_SHOWN = {
   ...{ sequence: ignored, transactional: ignored, mqtt: ignored },
 };
 
-export const recordInputShape = z.strictObject({
-  key: z.unknown().optional().meta({ description: 'Absent or null = none. Text, or any JSON.' }),
-  keyEncoding: byteEncoding
-    .nullable()
-    .optional()
-    .meta({ description: 'Of a string utf8 if absent, of anything else json: its text as it is sent.' }),
-  value: z.unknown().optional(),
-  valueEncoding: byteEncoding.nullable().optional(),
-  headers: z
-    .array(
-      z.strictObject({
-        name: z.string(),
-        value: z.string().nullable().optional(),
-        valueEncoding: z.enum(['utf8', 'base64']).nullable().optional(),
-      }),
-    )
-    .max(HEADERS_MAX)
-    .optional(),
-  partition: z
-    .int()
-    .min(0)
-    .optional()
-    .meta({ description: "Absent: that of the key, as Kafka's clients choose it; without a key any." }),
-  timestampMs: z.int().min(-1).optional().meta({ description: "The hub's time if absent, or -1." }),
-  ...AS_SHOWN,
-});
+export const recordInputShape = z
+  .strictObject({
+    key: z.unknown().optional().meta({ description: 'Absent or null = none. Text, or any JSON.' }),
+    keyEncoding: byteEncoding
+      .nullable()
+      .optional()
+      .meta({ description: 'Of a string utf8 if absent, of anything else json: its text as it is sent.' }),
+    value: z.unknown().optional(),
+    valueEncoding: byteEncoding.nullable().optional(),
+    headers: z
+      .array(
+        z.strictObject({
+          name: z.string(),
+          value: z.string().nullable().optional(),
+          valueEncoding: z.enum(['utf8', 'base64']).nullable().optional(),
+        }),
+      )
+      .max(HEADERS_MAX)
+      .optional(),
+    partition: z
+      .int()
+      .min(0)
+      .optional()
+      .meta({ description: "Absent: that of the key, as Kafka's clients choose it; without a key any." }),
+    timestampMs: z.int().min(-1).optional().meta({ description: "The hub's time if absent, or -1." }),
+    ...AS_SHOWN,
+  })
+  .meta({
+    id: 'NewRecord',
+    description: 'A record to append.',
+    examples: [
+      { key: 'plant/7/temp', value: '21.5' },
+      { value: { temp: 21.5 }, headers: [{ name: 'unit', value: 'C' }], partition: 0 },
+    ],
+  });
 
 export interface HeaderInput {
   /** Name and value in one. */

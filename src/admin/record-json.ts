@@ -19,38 +19,59 @@ export const encodingQueries = {
 const shownEncoding = byteEncoding.nullable().meta({ description: 'Null of null.' });
 const headerEncoding = z.enum(['utf8', 'base64']).nullable();
 
-export const recordShape = z.strictObject({
-  topic: z.string(),
-  partition: count,
-  offset: count,
-  timestampMs: milliseconds.meta({ description: '-1 = none.' }),
-  timestampType: z.enum(['CreateTime', 'LogAppendTime']),
-  key: z.unknown().meta({ description: 'Text, or any JSON when keyEncoding is json.' }),
-  keyEncoding: shownEncoding,
-  value: z.unknown().meta({ description: 'Text, or any JSON when valueEncoding is json.' }),
-  valueEncoding: shownEncoding,
-  headers: z.array(
-    z.strictObject({ name: z.string(), value: z.string().nullable(), valueEncoding: headerEncoding }),
-  ),
-  producerId: count.optional(),
-  producerEpoch: count.optional(),
-  sequence: count.optional(),
-  transactional: z.literal(true).optional(),
-  mqtt: z
-    .strictObject({
-      topic: z.string().optional(),
-      clientId: z.string().optional(),
-      qos: z.int().optional(),
-      retain: z.boolean().optional(),
-      contentType: z.string().optional(),
-      responseTopic: z.string().optional(),
-      correlationData: z.string().optional().meta({ description: 'In base64.' }),
-      payloadFormat: z.int().optional(),
-      expirySeconds: z.int().optional(),
-    })
-    .optional()
-    .meta({ description: 'Of a record that was published by MQTT.' }),
-});
+export const recordShape = z
+  .strictObject({
+    topic: z.string(),
+    partition: count,
+    offset: count,
+    timestampMs: milliseconds.meta({ description: '-1 = none.' }),
+    timestampType: z.enum(['CreateTime', 'LogAppendTime']),
+    key: z.unknown().meta({ description: 'Text, or any JSON when keyEncoding is json.' }),
+    keyEncoding: shownEncoding,
+    value: z.unknown().meta({ description: 'Text, or any JSON when valueEncoding is json.' }),
+    valueEncoding: shownEncoding,
+    headers: z.array(
+      z.strictObject({ name: z.string(), value: z.string().nullable(), valueEncoding: headerEncoding }),
+    ),
+    producerId: count.optional(),
+    producerEpoch: count.optional(),
+    sequence: count.optional(),
+    transactional: z.literal(true).optional(),
+    mqtt: z
+      .strictObject({
+        topic: z.string().optional(),
+        clientId: z.string().optional(),
+        qos: z.int().optional(),
+        retain: z.boolean().optional(),
+        contentType: z.string().optional(),
+        responseTopic: z.string().optional(),
+        correlationData: z.string().optional().meta({ description: 'In base64.' }),
+        payloadFormat: z.int().optional(),
+        expirySeconds: z.int().optional(),
+      })
+      .optional()
+      .meta({ description: 'Of a record that was published by MQTT.' }),
+  })
+  .meta({
+    id: 'Record',
+    description:
+      'A record. Bytes are shown as text, as base64 or as JSON, and `keyEncoding` and `valueEncoding` say which.',
+    examples: [
+      {
+        topic: 'plant',
+        partition: 0,
+        offset: 700,
+        timestampMs: 1764000000123,
+        timestampType: 'CreateTime',
+        key: 'plant/7/temp',
+        keyEncoding: 'utf8',
+        value: '21.5',
+        valueEncoding: 'utf8',
+        headers: [],
+        mqtt: { topic: 'plant/7/temp', clientId: 'boiler-7', qos: 1, retain: false },
+      },
+    ],
+  });
 
 /** Source attributes that are shown: how each is written. */
 const MQTT_ATTRIBUTES: Readonly<Record<string, (bytes: Buffer) => string>> = {

@@ -13,20 +13,28 @@ import { count } from './shapes.ts';
 /** Text that is handed over at a time. */
 const CHUNK_CHARACTERS = 64 * 1024;
 
-const endShape = z.strictObject({
-  end: z.strictObject({
-    records: count.meta({ description: 'Lines before this one.' }),
-    scannedBytes: count.meta({ description: 'Of the log, whatever of them was asked for.' }),
-    next: z.string().nullable().meta({ description: 'Goes on as `cursor`; null when nothing is left.' }),
-    error: z
-      .strictObject({ code: z.string(), message: z.string() })
-      .optional()
-      .meta({ description: 'Why it ended early.' }),
-  }),
-});
+const endShape = z
+  .strictObject({
+    end: z.strictObject({
+      records: count.meta({ description: 'Lines before this one.' }),
+      scannedBytes: count.meta({ description: 'Of the log, whatever of them was asked for.' }),
+      next: z.string().nullable().meta({ description: 'Goes on as `cursor`; null when nothing is left.' }),
+      error: z
+        .strictObject({ code: z.string(), message: z.string() })
+        .optional()
+        .meta({ description: 'Why it ended early.' }),
+    }),
+  })
+  .meta({
+    id: 'RecordsEnd',
+    description: 'The last line of a read.',
+    examples: [{ end: { records: 50, scannedBytes: 81920, next: null } }],
+  });
 
 /** One line of the answer. */
-export const recordLineShape = z.union([recordShape, endShape]);
+export const recordLineShape = z
+  .union([recordShape, endShape])
+  .meta({ id: 'RecordLine', description: 'One line: a record, or the end.' });
 
 export interface RecordLines {
   readonly counted: Pick<HttpCounters, 'recordsDelivered'>;

@@ -11,19 +11,21 @@ export type RecordPlace =
 export const PLACE_FORMS =
   'start, end, 100 (an offset), -10 (so many before the end), @-1h, @2026-09-01T00:00:00Z, @1764000000000';
 
-export function parseRecordPlace(text: string, nowMs: number): RecordPlace | BadTimeQuery {
+const PLACE_HINT = `one of ${PLACE_FORMS}`;
+
+export function parseRecordPlace(text: string, nowMs: number): RecordPlace | Required<BadTimeQuery> {
   if (text === 'start' || text === 'earliest') return { kind: 'start' };
   if (text === 'end' || text === 'latest') return { kind: 'end' };
   if (/^-?\d+$/.test(text)) return countedPlace(text);
   const time = text.startsWith('@') ? text.slice(1) : text;
   // Midnight where the day begins last is nobody's; a day alone is that of UTC.
   const query = parseTimeQuery(/^\d{4}-\d\d-\d\d$/.test(time) ? `${time}T00:00:00Z` : time, nowMs);
-  if ('message' in query) return { message: query.message, hint: `one of ${PLACE_FORMS}; ${query.hint}` };
+  if ('message' in query) return { hint: PLACE_HINT, ...query };
   if (query.kind === 'time') return { kind: 'time', timestampMs: query.timestampMs };
-  return { message: `"${text}" is no place to read from or to`, hint: `one of ${PLACE_FORMS}` };
+  return { message: `"${text}" is no place to read from or to`, hint: PLACE_HINT };
 }
 
-function countedPlace(text: string): RecordPlace | BadTimeQuery {
+function countedPlace(text: string): RecordPlace | Required<BadTimeQuery> {
   const count = Math.abs(Number(text));
   if (!Number.isSafeInteger(count))
     return { message: `${text} is no offset`, hint: `at most ${Number.MAX_SAFE_INTEGER}` };

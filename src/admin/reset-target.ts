@@ -10,7 +10,9 @@ export type ResetTarget =
 export const RESET_FORMS =
   'earliest, latest, offset:N, time:T (2026-09-01T00:00:00Z, -1h or milliseconds), shift:N (shift:-10 = ten back)';
 
-export function parseResetTarget(to: string, nowMs: number): ResetTarget | BadTimeQuery {
+const RESET_HINT = `one of ${RESET_FORMS}`;
+
+export function parseResetTarget(to: string, nowMs: number): ResetTarget | Required<BadTimeQuery> {
   if (to === 'earliest' || to === 'latest') return { kind: to };
   const colon = to.indexOf(':');
   const [kind, value] = [to.slice(0, Math.max(0, colon)), to.slice(colon + 1)];
@@ -18,10 +20,10 @@ export function parseResetTarget(to: string, nowMs: number): ResetTarget | BadTi
   if (kind === 'shift' && isCount(value)) return { kind, count: Number(value) };
   if (kind === 'time') {
     const time = parseTimeQuery(value, nowMs);
-    if ('message' in time) return time;
+    if ('message' in time) return { hint: RESET_HINT, ...time };
     if (time.kind === 'time') return { kind, timestampMs: time.timestampMs };
   }
-  return { message: `"${to}" is no place to go on from`, hint: `one of ${RESET_FORMS}` };
+  return { message: `"${to}" is no place to go on from`, hint: RESET_HINT };
 }
 
 function isCount(text: string): boolean {

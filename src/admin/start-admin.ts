@@ -93,7 +93,11 @@ async function openListener(
   const address = server.server.address();
   const isBound = typeof address === 'object' && address !== null;
   const open = { name, server, host, port: isBound ? address.port : port, connections: 0, change };
+  server.server.on('drop', () => {
+    options.counters.connectionsRefused++;
+  });
   server.server.on('connection', (socket) => {
+    options.counters.connectionsAccepted++;
     open.connections++;
     socket.once('close', () => {
       open.connections--;

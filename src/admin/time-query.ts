@@ -8,7 +8,8 @@ export type TimeQuery =
 
 export interface BadTimeQuery {
   readonly message: string;
-  readonly hint: string;
+  /** What to write in its place; undefined = any of the forms that there are, which who asked knows. */
+  readonly hint?: string;
 }
 
 /** Milliseconds below this were 1973; a number that small is seconds of our days. */
@@ -16,7 +17,8 @@ const SECONDS_BELOW = 100_000_000_000;
 /** The last millisecond that ECMAScript has a date for (ECMA-262 §21.4.1.1). */
 const LAST_MS = 8.64e15;
 
-const FORMS = 'earliest, latest, max-timestamp, -1h, 2026-09-01T00:00:00Z or milliseconds since the epoch';
+export const TIME_FORMS =
+  'earliest, latest, max-timestamp, -1h, 2026-09-01T00:00:00Z or milliseconds since the epoch';
 
 export function parseTimeQuery(query: string, nowMs: number): TimeQuery | BadTimeQuery {
   switch (query) {
@@ -57,10 +59,11 @@ function relativeQuery(query: string, nowMs: number): TimeQuery | BadTimeQuery {
 function dateQuery(query: string): TimeQuery | BadTimeQuery {
   const form = /^(\d{4}-\d\d)-(\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[ +-]\d\d:\d\d)?$/.exec(query);
   if (!form) {
-    const hint = /^\d{4}-\d\d-\d\d$/.test(query)
-      ? `write the time too: ${query}T00:00:00Z`
-      : `one of ${FORMS}`;
-    return { message: `"${query}" is no time`, hint };
+    const isDay = /^\d{4}-\d\d-\d\d$/.test(query);
+    return {
+      message: `"${query}" is no time`,
+      ...(isDay ? { hint: `write the time too: ${query}T00:00:00Z` } : {}),
+    };
   }
   const [, month, day, time, fraction = '', zone] = form;
   if (zone === undefined) {
@@ -74,8 +77,7 @@ function dateQuery(query: string): TimeQuery | BadTimeQuery {
   );
   // The 30th of February parses as a day of March.
   const isInMonth = Number(day) >= 1 && Number(day) <= daysOf(month!);
-  if (Number.isNaN(wholeMs) || !isInMonth)
-    return { message: `"${query}" is not in the calendar`, hint: `one of ${FORMS}` };
+  if (Number.isNaN(wholeMs) || !isInMonth) return { message: `"${query}" is not in the calendar` };
   // "At or after" a time between two milliseconds begins with the second one.
   const isBetween = /[1-9]/.test(fraction.slice(3));
   return timeQuery(query, isBetween ? wholeMs + 1 : wholeMs);
@@ -89,7 +91,6 @@ function daysOf(month: string): number {
 function timeQuery(query: string, timestampMs: number): TimeQuery | BadTimeQuery {
   if (timestampMs < 0)
     return { message: `${query} is before 1970`, hint: 'for the first record write earliest' };
-  if (timestampMs > LAST_MS)
-    return { message: `${query} is past the last date there is`, hint: `one of ${FORMS}` };
+  if (timestampMs > LAST_MS) return { message: `${query} is past the last date there is` };
   return { kind: 'time', query, timestampMs };
 }

@@ -4,31 +4,52 @@ import * as z from 'zod';
 import type { Topics, TopicView } from '../../protocols/port.ts';
 import { count } from './shapes.ts';
 
-export const topicItemShape = z.strictObject({
-  topic: z.string(),
-  topicId: z.string(),
-  partitions: count,
-  internal: z.boolean().meta({ description: "The hub's own state, not to be written." }),
-  declared: z.boolean().meta({ description: 'By the configuration file, where alone it is changed.' }),
-  cleanupPolicy: z.enum(['delete', 'compact', 'compact,delete', 'none']),
-  bytes: count.meta({ description: 'On disk.' }),
-  segments: count,
-  records: count.meta({
-    description: 'Offsets that readers see; fewer records when the topic is compacted or has transactions.',
-  }),
-});
-
-export const topicShape = z.strictObject({
-  ...topicItemShape.shape,
-  config: z.array(
-    z.strictObject({
-      name: z.string(),
-      value: z.string().meta({ description: 'In effect.' }),
-      source: z.enum(['topic', 'hub', 'default']).meta({ description: 'Who says so.' }),
-      default: z.string().meta({ description: 'What counts when the topic says nothing.' }),
+export const topicItemShape = z
+  .strictObject({
+    topic: z.string(),
+    topicId: z.string(),
+    partitions: count,
+    internal: z.boolean().meta({ description: "The hub's own state, not to be written." }),
+    declared: z.boolean().meta({ description: 'By the configuration file, where alone it is changed.' }),
+    cleanupPolicy: z.enum(['delete', 'compact', 'compact,delete', 'none']),
+    bytes: count.meta({ description: 'On disk.' }),
+    segments: count,
+    records: count.meta({
+      description: 'Offsets that readers see; fewer records when the topic is compacted or has transactions.',
     }),
-  ),
-});
+  })
+  .meta({ id: 'TopicSummary', description: 'A topic, and how much is in it.' });
+
+export const topicShape = z
+  .strictObject({
+    ...topicItemShape.shape,
+    config: z.array(
+      z.strictObject({
+        name: z.string(),
+        value: z.string().meta({ description: 'In effect.' }),
+        source: z.enum(['topic', 'hub', 'default']).meta({ description: 'Who says so.' }),
+        default: z.string().meta({ description: 'What counts when the topic says nothing.' }),
+      }),
+    ),
+  })
+  .meta({
+    id: 'Topic',
+    description: 'A topic with its configuration.',
+    examples: [
+      {
+        topic: 'telemetry',
+        topicId: '0b8f4d1e-7c1f-4c55-9f0e-2f5d6c3f1a77',
+        partitions: 12,
+        internal: false,
+        declared: false,
+        cleanupPolicy: 'delete',
+        bytes: 81920,
+        segments: 12,
+        records: 950,
+        config: [{ name: 'retention.ms', value: '86400000', source: 'topic', default: '604800000' }],
+      },
+    ],
+  });
 
 export function topicItem(topic: TopicView, topics: Topics): z.output<typeof topicItemShape> {
   let bytes = 0;

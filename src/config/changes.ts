@@ -7,7 +7,7 @@ import { type CheckedConfig, type CheckedListener, configSchema } from './schema
 import { schemaTree, type TableNode } from './schema-tree.ts';
 
 export interface ConfigChanges {
-  /** Keys as messages have them: `mqtt.receive_maximum`, `listener.lan`, `mapping`. */
+  /** Keys as messages have them: `mqtt.receive_maximum`, `listener.lan`; rules by what they match: `mapping."x/#".qos`. */
   readonly applied: readonly string[];
   readonly needsRestart: readonly string[];
   readonly unchanged: readonly string[];
@@ -34,6 +34,7 @@ export function changesBetween(running: CheckedConfig, next: CheckedConfig): Con
     const [before, after] = [running, next].map((config) => (config as unknown as Section)[name]);
     if (name === 'listener') merged[name] = mergeListeners(running.listener, next.listener, lists);
     else if (name === 'topic') merged[name] = compareByName(name, running.topic, next.topic, lists);
+    else if (name === 'mapping') merged[name] = compareRules(running.mapping, next.mapping, lists);
     else if (node.kind === 'table')
       merged[name] = mergeTable(name, node, before as Section, after as Section, lists);
     else merged[name] = compare(name, before, after, lists);
@@ -56,6 +57,38 @@ function compareByName<T extends { readonly name: string }>(
   const names = new Set([...before, ...after].map(({ name }) => name));
   const find = (all: readonly T[], name: string) => all.find((each) => each.name === name);
   for (const name of names) compare(`${section}.${name}`, find(before, name), find(after, name), lists);
+  return after;
+}
+
+type Rule = CheckedConfig['mapping'][number];
+
+/** A rule's name is what it matches. Where the same rules come in another order, that is all that is told. */
+function compareRules(before: readonly Rule[], after: readonly Rule[], lists: Lists): readonly Rule[] {
+  const nameOf = ({ match, preset }: Rule): string => `mapping.${JSON.stringify(match ?? preset ?? '')}`;
+  const left = [...before];
+  const same: Rule[] = [];
+  const changed: string[] = [];
+  for (const rule of after) {
+    const name = nameOf(rule);
+    const at = left.findIndex((each) => nameOf(each) === name);
+    const [was] = at < 0 ? [] : left.splice(at, 1);
+    if (was === undefined) changed.push(name);
+    else {
+      same.push(was);
+      const [one, other] = [was as Section, rule as Section];
+      const members = new Set([...Object.keys(one), ...Object.keys(other)]);
+      const differing = [...members].filter((key) => !isDeepStrictEqual(one[key], other[key]));
+      if (differing.length === 0) lists.unchanged.push(name);
+      changed.push(...differing.map((key) => `${name}.${key}`));
+    }
+  }
+  changed.push(...left.map(nameOf));
+  const wasInOrder = same.every(
+    (rule, index) => index === 0 || before.indexOf(same[index - 1]!) < before.indexOf(rule),
+  );
+  if (!wasInOrder) changed.push('mapping');
+  if (before.length + after.length === 0) lists.unchanged.push('mapping');
+  lists.applied.push(...changed);
   return after;
 }
 

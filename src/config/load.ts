@@ -59,7 +59,7 @@ export async function loadConfig(options: LoadOptions): Promise<ConfigResult> {
 
 /** {@link loadConfig} for the text of a file that is already there. */
 export function readConfig(text: string, options: LoadOptions): ConfigResult {
-  const tree = parseDocument(text, options.file);
+  const tree = parseDocument(text, options);
   if ('message' in tree) return { issues: [tree] };
   const schema = schemaTree(configSchema);
   const issues = interpolate(tree, schema, options.environment);
@@ -110,12 +110,13 @@ function readProblem(error: unknown): string {
   }
 }
 
-function parseDocument(text: string, file: string): WrittenTree | ConfigIssue {
+function parseDocument(text: string, { file, isEmbedded }: LoadOptions): WrittenTree | ConfigIssue {
   try {
     return {
       file,
       values: parse(text),
-      lines: locateKeys(text),
+      // A program's options have no lines.
+      lines: isEmbedded === true ? new Map() : locateKeys(text),
       overridden: new Map(),
       variables: new Set(),
     };

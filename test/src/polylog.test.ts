@@ -60,6 +60,26 @@ it('tells where it listens', async () => {
   expect(() => polylog.address('none')).toThrow('there is no listener "none"');
 });
 
+it('shows its options as the configuration that it has; reading a file again is not for it', async () => {
+  const polylog = await start({ listener: [{ name: 'h', protocol: 'http', bind: '127.0.0.1:0' }] });
+  const ask = async (path: string, method = 'GET') => {
+    const answer = await fetch(`http://${polylog.address('h')}/api/v1/${path}`, { method });
+    // As the document promises it.
+    const body = (await answer.json()) as { readonly values?: unknown };
+    return { status: answer.status, body };
+  };
+  const shown = await ask('config');
+  expect(shown).toMatchObject({ status: 200, body: { file: 'options' } });
+  expect(shown.body.values).toContainEqual({
+    ...{ key: 'listener.h.bind', value: '127.0.0.1:0', source: 'options', restart: true },
+  });
+  expect(await ask('config:reload', 'POST')).toMatchObject({
+    status: 409,
+    body: { error: { code: 'conflict' } },
+  });
+  expect(await ask('loggers')).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } });
+});
+
 it('refuses what a file would be refused for, in the same words, all at once', async () => {
   // A key that the types do not know either.
   const config = { topics: { partitons: 3 }, storage: { flush_messages: -1 } } as unknown as PolylogConfig;

@@ -29,11 +29,11 @@ export function transactionDirectory(coordinator: TransactionCoordinator): Trans
     },
     abort: async (transactionalId) => {
       if (store.get(transactionalId)?.transaction === undefined)
-        return { error: 'unknown-transaction', message: `no transactional id ${transactionalId} is known` };
+        return { error: 'unknown-transaction', message: `there is no transactional id ${transactionalId}` };
       const code = await coordinator.abort(transactionalId);
       if (code === ERROR_CODES.NONE) return undefined;
       return code === undefined
-        ? { error: 'not-open', message: `${transactionalId} has no transaction that is open` }
+        ? { error: 'not-open', message: `transactional id ${transactionalId} has no open transaction` }
         : { error: 'unavailable', message: `${transactionalId} is not complete now: ${errorName(code)}` };
     },
   };

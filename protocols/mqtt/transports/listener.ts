@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Clock, ListenerOptions, ListenerView, Log } from '../../port.ts';
-import type { MqttCounters } from '../counters.ts';
+import { countConnection, type MqttCounters } from '../counters.ts';
 import type { MqttOptions } from '../options.ts';
 import type { Unwelcome } from '../unwelcome.ts';
 import type { AddressCounts } from './address-counts.ts';
@@ -139,7 +139,7 @@ export class Listener {
   }
 
   #refuse(socket: Socket, event: string, why: object): void {
-    this.#surroundings.counters.connectionsRefused++;
+    countConnection(this.#surroundings.counters, 'refused', socket, this.#upgrade !== undefined);
     this.#surroundings.log.warn(event, why);
     socket.on('error', () => socket.destroy());
     socket.destroy();
@@ -232,7 +232,7 @@ export class Listener {
       messageBytesMax: Math.max(options.packetBytesMax, options.connectBytesMax),
       onWebSocket: (webSocket, socket) => this.#serveWebSocket(webSocket, socket as Socket), // of our own server
       onRefused: (reason, socket) => {
-        counters.connectionsRefused++;
+        countConnection(counters, 'refused', socket, true);
         const remoteAddress = this.#upgrading.get(socket)?.remoteAddress;
         log.warn('mqtt-websocket-refused', { listener: this.#options.name, remoteAddress, reason });
       },

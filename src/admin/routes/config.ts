@@ -15,36 +15,55 @@ const valueShape = z
   .union([z.string(), z.number(), z.boolean(), z.array(z.string())])
   .meta({ description: 'As it is written in the file.' });
 
-const keyShape = z.strictObject({
-  key: z.string().meta({ description: 'Elements of arrays by their name: `listener.kafka.bind`.' }),
-  value: valueShape.nullable().meta({ description: 'null: a secret.' }),
-  source: z.string().meta({ description: '`file:line`, the name of a variable or flag, or `default`.' }),
-  restart: z.boolean().meta({ description: 'Another value takes a restart.' }),
-  pending: valueShape
-    .nullable()
-    .optional()
-    .meta({ description: 'What the file says by now, after a restart.' }),
-});
+const keyShape = z
+  .strictObject({
+    key: z.string().meta({ description: 'Elements of arrays by their name: `listener.kafka.bind`.' }),
+    value: valueShape.nullable().meta({ description: 'null: a secret.' }),
+    source: z.string().meta({ description: '`file:line`, the name of a variable or flag, or `default`.' }),
+    restart: z.boolean().meta({ description: 'Another value takes a restart.' }),
+    pending: valueShape
+      .nullable()
+      .optional()
+      .meta({ description: 'What the file says by now, after a restart.' }),
+  })
+  .meta({
+    id: 'ConfigurationValue',
+    description: 'A key of the configuration, and who said so.',
+    examples: [
+      {
+        key: 'listener.kafka.bind',
+        value: '127.0.0.1:9092',
+        source: 'polylog.toml:12',
+        restart: true,
+      },
+    ],
+  });
 
-const configShape = z.strictObject({ file: z.string(), values: z.array(keyShape) });
+const configShape = z
+  .strictObject({ file: z.string(), values: z.array(keyShape) })
+  .meta({ id: 'Configuration', description: 'What is in effect.' });
 
-const problemShape = z.strictObject({
-  source: z.string(),
-  line: count.nullable(),
-  key: z.string().meta({ description: 'Empty for the file as a whole.' }),
-  message: z.string(),
-  hint: z.string().optional(),
-});
+const problemShape = z
+  .strictObject({
+    source: z.string(),
+    line: count.nullable(),
+    key: z.string().meta({ description: 'Empty for the file as a whole.' }),
+    message: z.string(),
+    hint: z.string().optional(),
+  })
+  .meta({ id: 'ConfigurationProblem', description: 'Something that is wrong with the file.' });
 
 const keys = z.array(z.string());
 
-const outcomeShape = z.strictObject({
-  ok: z.boolean().meta({ description: 'false: nothing changes but what is `applied` all the same.' }),
-  problems: z.array(problemShape),
-  applied: keys.meta({ description: 'Keys that take effect at once.' }),
-  needsRestart: keys.meta({ description: 'Keys that stay as they are until a restart.' }),
-  unchanged: keys,
-});
+const outcomeShape = z
+  .strictObject({
+    ok: z.boolean().meta({ description: 'false: nothing changes but what is `applied` all the same.' }),
+    problems: z.array(problemShape),
+    applied: keys.meta({ description: 'Keys that take effect at once.' }),
+    needsRestart: keys.meta({ description: 'Keys that stay as they are until a restart.' }),
+    unchanged: keys,
+  })
+  .meta({ id: 'ReloadOutcome', description: 'What changes, or why nothing does.' });
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -60,8 +79,9 @@ export function configRoutes(server: HttpServer, operations: Operations): void {
   });
 
   server.get('/api/v1/config', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found'] },
     schema: {
+      operationId: 'getConfig',
       summary: 'What is in effect, each value with where it comes from. Secrets are not shown.',
       tags: ['config'],
       response: { 200: configShape, ...errorResponses },
@@ -73,9 +93,10 @@ export function configRoutes(server: HttpServer, operations: Operations): void {
   });
 
   server.post('/api/v1/config::check', {
-    config: { role: 'operator', takesToml: true },
+    config: { role: 'operator', takesToml: true, refuses: ['not_found'] },
     bodyLimit: TEXT_BYTES_MAX,
     schema: {
+      operationId: 'checkConfig',
       summary: 'What would be wrong with this text as the file, or what a reload of it would change.',
       description:
         'Environment and flags count as for the hub; variables that its file does not name are not set.',
@@ -88,14 +109,22 @@ export function configRoutes(server: HttpServer, operations: Operations): void {
   });
 
   server.post('/api/v1/config::reload', {
-    config: { role: 'operator' },
+    config: { role: 'operator', refuses: ['not_found', 'conflict'] },
     schema: {
+      operationId: 'reloadConfig',
       summary:
         'Reads the file again. Answered when what can change has changed; with a problem nothing has, but what is `applied`: the disk may fail half way.',
       tags: ['config'],
       response: { 200: outcomeShape, ...errorResponses },
     },
-    handler: async () => outcomeOf(await configurationOf(operations).reload()),
+    handler: async () => {
+      const configuration = configurationOf(operations);
+      if (configuration.isFile) return outcomeOf(await configuration.reload());
+      throw new AdminError(
+        'conflict',
+        'the configuration is the options of a program: there is no file to read',
+      );
+    },
   });
 }
 

@@ -21,35 +21,55 @@ const GROUP_ID_BYTES_MAX = 32_767;
 
 const groupParams = z.strictObject({ group: z.string() });
 
-const groupOffsetsShape = z.strictObject({
-  groupId: z.string(),
-  state: groupStateShape,
-  partitions: z.array(consumedPartitionShape),
-});
+const groupOffsetsShape = z
+  .strictObject({
+    groupId: z.string(),
+    state: groupStateShape,
+    partitions: z.array(consumedPartitionShape),
+  })
+  .meta({ id: 'GroupOffsets', description: 'How far a group is in each partition.' });
 
 const placeShape = z.strictObject({ topic: topicParam, partition: count });
 
-const resetBody = z.strictObject({
-  to: z.string().max(256).meta({ description: RESET_FORMS }),
-  topics: z.array(topicParam).min(1).max(PARTITIONS_MAX).optional().meta({
-    description: 'All partitions of these. Neither these nor partitions: all that the group has committed.',
-  }),
-  partitions: z.array(placeShape).min(1).max(PARTITIONS_MAX).optional(),
-  dryRun: z.boolean().optional().meta({ description: 'Says what would come of it, and changes nothing.' }),
-});
-
-const resetShape = z.strictObject({
-  groupId: z.string(),
-  dryRun: z.boolean(),
-  partitions: z.array(
-    z.strictObject({
-      topic: z.string(),
-      partition: count,
-      before: count.nullable().meta({ description: 'Null when none was committed.' }),
-      after: count.nullable().meta({ description: 'Null when there is nothing to shift.' }),
+const resetBody = z
+  .strictObject({
+    to: z.string().max(256).meta({ description: RESET_FORMS }),
+    topics: z.array(topicParam).min(1).max(PARTITIONS_MAX).optional().meta({
+      description: 'All partitions of these. Neither these nor partitions: all that the group has committed.',
     }),
-  ),
-});
+    partitions: z.array(placeShape).min(1).max(PARTITIONS_MAX).optional(),
+    dryRun: z.boolean().optional().meta({ description: 'Says what would come of it, and changes nothing.' }),
+  })
+  .meta({
+    id: 'OffsetReset',
+    description: 'Where a group is to go on.',
+    examples: [{ to: 'time:-1h', topics: ['telemetry'], dryRun: true }],
+  });
+
+const resetShape = z
+  .strictObject({
+    groupId: z.string(),
+    dryRun: z.boolean(),
+    partitions: z.array(
+      z.strictObject({
+        topic: z.string(),
+        partition: count,
+        before: count.nullable().meta({ description: 'Null when none was committed.' }),
+        after: count.nullable().meta({ description: 'Null when there is nothing to shift.' }),
+      }),
+    ),
+  })
+  .meta({
+    id: 'OffsetResetResult',
+    description: 'Where a group goes on, or would.',
+    examples: [
+      {
+        groupId: 'billing',
+        dryRun: true,
+        partitions: [{ topic: 'telemetry', partition: 0, before: 700, after: 650 }],
+      },
+    ],
+  });
 
 type ResetItem = z.output<typeof resetShape>['partitions'][number];
 
@@ -57,8 +77,9 @@ export function groupOffsetRoutes(server: HttpServer, target: AdminTarget): void
   const { hub } = target;
 
   server.get('/api/v1/groups/:group/offsets', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found'] },
     schema: {
+      operationId: 'getGroupOffsets',
       summary: 'Committed offsets and lag of a group, with the member that owns each partition.',
       tags: ['groups'],
       params: groupParams,
@@ -77,8 +98,12 @@ export function groupOffsetRoutes(server: HttpServer, target: AdminTarget): void
   });
 
   server.post('/api/v1/groups/:group/offsets::reset', {
-    config: { role: 'operator' },
+    config: {
+      role: 'operator',
+      refuses: ['not_found', 'group_not_empty', 'limit_reached', 'storage', 'not_ready'],
+    },
     schema: {
+      operationId: 'resetGroupOffsets',
       summary:
         'Sets where a group without members goes on. Offsets that are not there become the nearest ones.',
       tags: ['groups'],
@@ -115,8 +140,12 @@ export function groupOffsetRoutes(server: HttpServer, target: AdminTarget): void
   });
 
   server.delete('/api/v1/groups/:group/offsets/:topic', {
-    config: { role: 'operator' },
+    config: {
+      role: 'operator',
+      refuses: ['not_found', 'group_not_empty', 'group_subscribed', 'storage', 'not_ready'],
+    },
     schema: {
+      operationId: 'deleteGroupOffsets',
       summary: 'Deletes what a group has committed of a topic, unless a member is subscribed to it.',
       tags: ['groups'],
       params: z.strictObject({ group: z.string(), topic: topicParam }),

@@ -17,23 +17,31 @@ const headShape = z.strictObject({
   generation: z.int(),
 });
 
-const groupItemShape = z.strictObject({ ...headShape.shape, members: count });
+const groupItemShape = z
+  .strictObject({ ...headShape.shape, members: count })
+  .meta({ id: 'GroupSummary', description: 'A consumer group.' });
 
-const memberShape = z.strictObject({
-  memberId: z.string(),
-  instanceId: z.string().nullable(),
-  clientId: z.string(),
-  host: z.string(),
-  partitions: z
-    .array(z.strictObject({ topic: z.string(), partitions: z.array(count) }))
-    .meta({ description: 'That are assigned to it.' }),
-});
+const groupPage = pageOf(groupItemShape, 'GroupPage', 'A page of groups, by id.');
 
-const groupShape = z.strictObject({
-  ...headShape.shape,
-  coordinator: z.int().meta({ description: 'Id of the node that coordinates it.' }),
-  members: z.array(memberShape),
-});
+const memberShape = z
+  .strictObject({
+    memberId: z.string(),
+    instanceId: z.string().nullable(),
+    clientId: z.string(),
+    host: z.string(),
+    partitions: z
+      .array(z.strictObject({ topic: z.string(), partitions: z.array(count) }))
+      .meta({ description: 'That are assigned to it.' }),
+  })
+  .meta({ id: 'GroupMember', description: 'A consumer of a group.' });
+
+const groupShape = z
+  .strictObject({
+    ...headShape.shape,
+    coordinator: z.int().meta({ description: 'Id of the node that coordinates it.' }),
+    members: z.array(memberShape),
+  })
+  .meta({ id: 'Group', description: 'A group with its members.' });
 
 const params = z.strictObject({ group: z.string() });
 
@@ -43,10 +51,11 @@ export function groupRoutes(server: HttpServer, target: AdminTarget): void {
   server.get('/api/v1/groups', {
     config: { role: 'viewer' },
     schema: {
+      operationId: 'listGroups',
       summary: 'Consumer groups by id.',
       tags: ['groups'],
       querystring: pageQuery,
-      response: { 200: pageOf(groupItemShape), ...errorResponses },
+      response: { 200: groupPage, ...errorResponses },
     },
     handler: (request) => {
       const visible = target.groups
@@ -60,8 +69,9 @@ export function groupRoutes(server: HttpServer, target: AdminTarget): void {
   });
 
   server.get('/api/v1/groups/:group', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found'] },
     schema: {
+      operationId: 'getGroup',
       summary: 'One group with its members and what is assigned to them.',
       tags: ['groups'],
       params,
@@ -77,8 +87,9 @@ export function groupRoutes(server: HttpServer, target: AdminTarget): void {
   });
 
   server.delete('/api/v1/groups/:group', {
-    config: { role: 'operator' },
+    config: { role: 'operator', refuses: ['not_found', 'group_not_empty', 'storage', 'not_ready'] },
     schema: {
+      operationId: 'deleteGroup',
       summary: 'Deletes a group without members, and its offsets.',
       tags: ['groups'],
       params,

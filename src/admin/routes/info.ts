@@ -5,21 +5,43 @@ import { pageOf } from '../paging.ts';
 import { count, errorResponses, milliseconds } from '../shapes.ts';
 import type { AdminTarget } from '../target.ts';
 
-const infoShape = z.strictObject({
-  version: z.string(),
-  clusterId: z.string(),
-  nodeId: z.int(),
-  startedAtMs: milliseconds,
-  uptimeMs: count,
-});
+const infoShape = z
+  .strictObject({
+    version: z.string(),
+    clusterId: z.string(),
+    nodeId: z.int(),
+    startedAtMs: milliseconds,
+    uptimeMs: count,
+  })
+  .meta({
+    id: 'HubInfo',
+    description: 'What runs here, and since when.',
+    examples: [
+      {
+        version: '0.1.0',
+        clusterId: 'q3Vw2kzbTsGX9SUDJt1ZXA',
+        nodeId: 1,
+        startedAtMs: 1764000000000,
+        uptimeMs: 3600000,
+      },
+    ],
+  });
 
-const listenerShape = z.strictObject({
-  name: z.string(),
-  protocol: z.string(),
-  host: z.string(),
-  port: z.int().min(0).max(65_535).meta({ description: 'The one in use, where the configuration said 0.' }),
-  connections: count,
-});
+const listenerShape = z
+  .strictObject({
+    name: z.string(),
+    protocol: z.string(),
+    host: z.string(),
+    port: z.int().min(0).max(65_535).meta({ description: 'The one in use, where the configuration said 0.' }),
+    connections: count,
+  })
+  .meta({
+    id: 'Listener',
+    description: 'Where clients of one protocol connect.',
+    examples: [{ name: 'kafka', protocol: 'kafka', host: '127.0.0.1', port: 9092, connections: 3 }],
+  });
+
+const listenerPage = pageOf(listenerShape, 'ListenerPage', 'All listeners.');
 
 export function infoRoutes(server: HttpServer, target: AdminTarget, version: string): void {
   const { hub } = target;
@@ -27,6 +49,7 @@ export function infoRoutes(server: HttpServer, target: AdminTarget, version: str
   server.get('/api/v1/info', {
     config: { role: 'viewer' },
     schema: {
+      operationId: 'getInfo',
       summary: 'Version, cluster and uptime.',
       tags: ['hub'],
       response: { 200: infoShape, ...errorResponses },
@@ -44,9 +67,10 @@ export function infoRoutes(server: HttpServer, target: AdminTarget, version: str
   server.get('/api/v1/listeners', {
     config: { role: 'viewer' },
     schema: {
+      operationId: 'listListeners',
       summary: 'Listeners with their addresses and connections.',
       tags: ['hub'],
-      response: { 200: pageOf(listenerShape), ...errorResponses },
+      response: { 200: listenerPage, ...errorResponses },
     },
     handler: () => ({
       items: target.listeners().map(({ name, protocol, host, port, connections }) => {

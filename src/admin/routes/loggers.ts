@@ -7,35 +7,52 @@ import { errorResponses, milliseconds } from '../shapes.ts';
 
 const FOR_SECONDS_MAX = 7 * 86_400;
 
-const loggerShape = z.strictObject({
-  name: z.enum(LEVEL_NAMES),
-  level: z.enum(LEVELS),
-  source: z.enum(['config', 'runtime', 'root']).meta({
-    description: '`root`: nothing is said of this logger, so what is said of root counts.',
-  }),
-  untilMs: milliseconds.nullable().meta({ description: 'When it goes back by itself; null: it does not.' }),
-});
+const loggerShape = z
+  .strictObject({
+    name: z.enum(LEVEL_NAMES),
+    level: z.enum(LEVELS),
+    source: z.enum(['config', 'runtime', 'root']).meta({
+      description: '`root`: nothing is said of this logger, so what is said of root counts.',
+    }),
+    untilMs: milliseconds.nullable().meta({ description: 'When it goes back by itself; null: it does not.' }),
+  })
+  .meta({
+    id: 'Logger',
+    description: 'How much a part of the hub logs.',
+    examples: [{ name: 'mqtt', level: 'debug', source: 'runtime', untilMs: 1764000000000 }],
+  });
+
+const loggerPage = z
+  .strictObject({ items: z.array(loggerShape), next: z.null() })
+  .meta({ id: 'LoggerPage', description: 'All loggers.' });
 
 const params = z.strictObject({ name: z.enum(LEVEL_NAMES) });
 
-const changeShape = z.strictObject({
-  level: z.enum(LEVELS).nullable().meta({ description: 'null: as if nothing had been said at run time.' }),
-  forSeconds: z
-    .int()
-    .min(1)
-    .max(FOR_SECONDS_MAX)
-    .optional()
-    .meta({ description: 'It goes back by itself after so long. Absent: it stays until a restart.' }),
-});
+const changeShape = z
+  .strictObject({
+    level: z.enum(LEVELS).nullable().meta({ description: 'null: as if nothing had been said at run time.' }),
+    forSeconds: z
+      .int()
+      .min(1)
+      .max(FOR_SECONDS_MAX)
+      .optional()
+      .meta({ description: 'It goes back by itself after so long. Absent: it stays until a restart.' }),
+  })
+  .meta({
+    id: 'LoggerChange',
+    description: 'How much it is to log, and for how long.',
+    examples: [{ level: 'debug', forSeconds: 600 }],
+  });
 
 export function loggerRoutes(server: HttpServer, operations: Operations): void {
   server.get('/api/v1/loggers', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found'] },
     schema: {
+      operationId: 'listLoggers',
       summary: 'The loggers: root, which stands for all, and one for each part of the hub.',
       tags: ['config'],
       response: {
-        200: z.strictObject({ items: z.array(loggerShape), next: z.null() }),
+        200: loggerPage,
         ...errorResponses,
       },
     },
@@ -46,8 +63,9 @@ export function loggerRoutes(server: HttpServer, operations: Operations): void {
   });
 
   server.get('/api/v1/loggers/:name', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found'] },
     schema: {
+      operationId: 'getLogger',
       summary: 'How much a logger writes.',
       tags: ['config'],
       params,
@@ -57,8 +75,9 @@ export function loggerRoutes(server: HttpServer, operations: Operations): void {
   });
 
   server.put('/api/v1/loggers/:name', {
-    config: { role: 'operator' },
+    config: { role: 'operator', refuses: ['not_found'] },
     schema: {
+      operationId: 'setLogger',
       summary: 'Sets how much a logger writes, for good or for so many seconds.',
       tags: ['config'],
       params,

@@ -17,76 +17,101 @@ const ruleIndex = count
   .nullable()
   .meta({ description: 'Position in the list of rules; null = no rule is for it.' });
 
-const mappingShape = z.strictObject({
-  index: count,
-  match: z.string(),
-  preset: z.string().nullable(),
-  topic: z.string().nullable(),
-  key: z.string(),
-  qos: z.int().min(0).max(2),
-  retain: z.enum(['store', 'ignore']),
-  direction: z.enum(['both', 'in', 'out']),
-  isolation: z.enum(['read_committed', 'read_uncommitted']),
-  replay: z.boolean(),
-  from: z.string().nullable().meta({ description: 'Where the configuration says so, `file:line`.' }),
-});
+const mappingShape = z
+  .strictObject({
+    index: count,
+    match: z.string(),
+    preset: z.string().nullable(),
+    topic: z.string().nullable(),
+    key: z.string(),
+    qos: z.int().min(0).max(2),
+    retain: z.enum(['store', 'ignore']),
+    direction: z.enum(['both', 'in', 'out']),
+    isolation: z.enum(['read_committed', 'read_uncommitted']),
+    replay: z.boolean(),
+    from: z.string().nullable().meta({ description: 'Where the configuration says so, `file:line`.' }),
+  })
+  .meta({ id: 'MappingRule', description: 'A rule between MQTT and Kafka topics.' });
 
-const question = z.strictObject({
-  topic: z.string().min(1).max(TEXT_MAX).optional().meta({ description: 'An MQTT topic.' }),
-  clientId: z.string().max(TEXT_MAX).optional().meta({ description: 'With topic: who publishes.' }),
-  filter: z.string().min(1).max(TEXT_MAX).optional().meta({ description: 'An MQTT topic filter.' }),
-  kafkaTopic: topicParam.min(1).optional().meta({ description: 'A Kafka topic, for a record of it.' }),
-  key: z.string().max(KEY_MAX).nullable().optional().meta({ description: 'With kafkaTopic: its key.' }),
-  keyEncoding: textEncoding.optional(),
-  mqttTopicHeader: z
-    .string()
-    .max(TEXT_MAX)
-    .optional()
-    .meta({ description: 'With kafkaTopic: its header `mqtt.topic`.' }),
-});
+const mappingPage = pageOf(mappingShape, 'MappingRulePage', 'All rules, in the order in which they count.');
 
-const topicAnswer = z.strictObject({
-  asked: z.literal('topic'),
-  mqttTopic: z.string(),
-  rule: ruleIndex,
-  topic: z.string().nullable().meta({ description: 'Null: the rule makes no legal name of it.' }),
-  partition: count.nullable().meta({ description: 'Null while the topic does not exist.' }),
-  key: z.string(),
-  publishes: z.boolean().meta({ description: 'Whether clients may publish to it.' }),
-  delivers: z.boolean().meta({ description: 'Whether subscribers get it.' }),
-});
+const question = z
+  .strictObject({
+    topic: z.string().min(1).max(TEXT_MAX).optional().meta({ description: 'An MQTT topic.' }),
+    clientId: z.string().max(TEXT_MAX).optional().meta({ description: 'With topic: who publishes.' }),
+    filter: z.string().min(1).max(TEXT_MAX).optional().meta({ description: 'An MQTT topic filter.' }),
+    kafkaTopic: topicParam.min(1).optional().meta({ description: 'A Kafka topic, for a record of it.' }),
+    key: z.string().max(KEY_MAX).nullable().optional().meta({ description: 'With kafkaTopic: its key.' }),
+    keyEncoding: textEncoding.optional(),
+    mqttTopicHeader: z
+      .string()
+      .max(TEXT_MAX)
+      .optional()
+      .meta({ description: 'With kafkaTopic: its header `mqtt.topic`.' }),
+  })
+  .meta({
+    id: 'MappingQuestion',
+    description: 'One of `topic`, `filter` and `kafkaTopic`.',
+    examples: [
+      { topic: 'plant/7/temp' },
+      { filter: 'plant/+/#' },
+      { kafkaTopic: 'plant', key: 'plant/7/temp' },
+    ],
+  });
 
-const filterAnswer = z.strictObject({
-  asked: z.literal('filter'),
-  filter: z.string(),
-  topics: z
-    .array(z.strictObject({ topic: z.string(), rules: z.array(ruleIndex), partitions: z.array(count) }))
-    .meta({
-      description:
-        'Where publishes that match are stored. A record of any topic may say by its header `mqtt.topic` that it is for them.',
-    }),
-});
+const topicAnswer = z
+  .strictObject({
+    asked: z.literal('topic'),
+    mqttTopic: z.string(),
+    rule: ruleIndex,
+    topic: z.string().nullable().meta({ description: 'Null: the rule makes no legal name of it.' }),
+    partition: count.nullable().meta({ description: 'Null while the topic does not exist.' }),
+    key: z.string(),
+    publishes: z.boolean().meta({ description: 'Whether clients may publish to it.' }),
+    delivers: z.boolean().meta({ description: 'Whether subscribers get it.' }),
+  })
+  .meta({ id: 'MappingOfTopic', description: 'Where an MQTT topic is stored.' });
 
-const recordAnswer = z.strictObject({
-  asked: z.literal('record'),
-  topic: z.string(),
-  mqttTopic: z.string(),
-  by: z.enum(['header', 'rule', 'key', 'name']).meta({ description: 'What tells the MQTT topic.' }),
-  rule: ruleIndex,
-  delivers: z.boolean(),
-  qos: z.int().min(0).max(2).meta({ description: 'At which it is delivered at most.' }),
-});
+const filterAnswer = z
+  .strictObject({
+    asked: z.literal('filter'),
+    filter: z.string(),
+    topics: z
+      .array(z.strictObject({ topic: z.string(), rules: z.array(ruleIndex), partitions: z.array(count) }))
+      .meta({
+        description:
+          'Where publishes that match are stored. A record of any topic may say by its header `mqtt.topic` that it is for them.',
+      }),
+  })
+  .meta({ id: 'MappingOfFilter', description: 'Which topics a filter reads.' });
+
+const recordAnswer = z
+  .strictObject({
+    asked: z.literal('record'),
+    topic: z.string(),
+    mqttTopic: z.string(),
+    by: z.enum(['header', 'rule', 'key', 'name']).meta({ description: 'What tells the MQTT topic.' }),
+    rule: ruleIndex,
+    delivers: z.boolean(),
+    qos: z.int().min(0).max(2).meta({ description: 'At which it is delivered at most.' }),
+  })
+  .meta({ id: 'MappingOfRecord', description: 'Which MQTT topic a record has.' });
+
+const resolvedShape = z
+  .union([topicAnswer, filterAnswer, recordAnswer])
+  .meta({ id: 'ResolvedMapping', description: 'The answer to what was asked.' });
 
 type Question = z.output<typeof question>;
 type Answer = z.output<typeof topicAnswer> | z.output<typeof filterAnswer> | z.output<typeof recordAnswer>;
 
 export function mappingRoutes(server: HttpServer, target: AdminTarget): void {
   server.get('/api/v1/mappings', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found'] },
     schema: {
+      operationId: 'listMappings',
       summary: 'Mapping rules between MQTT and Kafka topics, in the order in which they count.',
       tags: ['mappings'],
-      response: { 200: pageOf(mappingShape), ...errorResponses },
+      response: { 200: mappingPage, ...errorResponses },
     },
     handler: (request) => {
       const { mappings } = messagingFor(target, request.principal, 'describe');
@@ -95,14 +120,15 @@ export function mappingRoutes(server: HttpServer, target: AdminTarget): void {
   });
 
   server.post('/api/v1/mappings::resolve', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found'] },
     bodyLimit: BODY_BYTES_MAX,
     schema: {
+      operationId: 'resolveMapping',
       summary:
         'Where an MQTT topic is stored, which topics a filter reads, or which MQTT topic a record has.',
       tags: ['mappings'],
       body: question,
-      response: { 200: z.union([topicAnswer, filterAnswer, recordAnswer]), ...errorResponses },
+      response: { 200: resolvedShape, ...errorResponses },
     },
     handler: (request) => {
       const { mappings } = messagingFor(target, request.principal, 'describe');

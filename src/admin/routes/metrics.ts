@@ -32,7 +32,12 @@ const topicsQuery = z.strictObject({
 export function metricsRoutes(server: HttpServer, { hub }: AdminTarget, metrics: LazyMetrics): void {
   server.get('/metrics', {
     config: { role: 'viewer' },
-    schema: { summary: 'Numbers about the hub.', tags: ['metrics'], response: answer },
+    schema: {
+      operationId: 'getMetrics',
+      summary: 'Numbers about the hub.',
+      tags: ['metrics'],
+      response: answer,
+    },
     handler: async (_, reply) => {
       reply.type(PROMETHEUS_TEXT);
       return (await metrics.get()).text();
@@ -40,8 +45,9 @@ export function metricsRoutes(server: HttpServer, { hub }: AdminTarget, metrics:
   });
 
   server.get('/metrics/detailed', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found'] },
     schema: {
+      operationId: 'getDetailedMetrics',
       summary: 'Numbers about each partition of some topics.',
       tags: ['metrics'],
       querystring: topicsQuery,

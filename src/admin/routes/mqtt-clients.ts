@@ -15,35 +15,42 @@ import { pageOf, pageQuery } from '../paging.ts';
 import { count, errorResponses, milliseconds } from '../shapes.ts';
 import type { AdminTarget } from '../target.ts';
 
-const itemShape = z.strictObject({
-  clientId: z.string(),
-  listener: z.string(),
-  remoteAddress: z.string(),
-  protocolVersion: z.enum(['3.1', '3.1.1', '5']),
-  connectedAtMs: milliseconds,
-  keepaliveSeconds: count.meta({ description: '0: it may be silent for ever.' }),
-  cleanStart: z.boolean(),
-  expirySeconds: count
-    .nullable()
-    .meta({ description: 'What its session outlives the connection by; null = it does not expire.' }),
-  subscriptions: count,
-  inflight: count.meta({ description: 'QoS 1 and 2 messages on their way to it.' }),
-  partitionsBehind: count.meta({
-    description: 'Partitions of which it has still to get what it has missed.',
-  }),
-  pendingBytes: count.meta({ description: 'Waiting for its socket.' }),
-});
+const itemShape = z
+  .strictObject({
+    clientId: z.string(),
+    listener: z.string(),
+    remoteAddress: z.string(),
+    protocolVersion: z.enum(['3.1', '3.1.1', '5']),
+    connectedAtMs: milliseconds,
+    keepaliveSeconds: count.meta({ description: '0: it may be silent for ever.' }),
+    cleanStart: z.boolean(),
+    expirySeconds: count
+      .nullable()
+      .meta({ description: 'What its session outlives the connection by; null = it does not expire.' }),
+    subscriptions: count,
+    inflight: count.meta({ description: 'QoS 1 and 2 messages on their way to it.' }),
+    partitionsBehind: count.meta({
+      description: 'Partitions of which it has still to get what it has missed.',
+    }),
+    pendingBytes: count.meta({ description: 'Waiting for its socket.' }),
+  })
+  .meta({ id: 'MqttClientSummary', description: 'An MQTT client that is connected.' });
 
-const clientShape = z.strictObject({ ...itemShape.shape, filters: z.array(subscriptionShape) });
+const clientPage = pageOf(itemShape, 'MqttClientPage', 'A page of clients, by identifier.');
+
+const clientShape = z
+  .strictObject({ ...itemShape.shape, filters: z.array(subscriptionShape) })
+  .meta({ id: 'MqttClient', description: 'An MQTT client with its subscriptions.' });
 
 export function mqttClientRoutes(server: HttpServer, target: AdminTarget): void {
   server.get('/api/v1/mqtt/clients', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found'] },
     schema: {
+      operationId: 'listMqttClients',
       summary: 'MQTT clients that are connected, by identifier.',
       tags: ['mqtt'],
       querystring: pageQuery,
-      response: { 200: pageOf(itemShape), ...errorResponses },
+      response: { 200: clientPage, ...errorResponses },
     },
     handler: (request) => {
       const { clients } = messagingFor(target, request.principal, 'describe');
@@ -52,8 +59,9 @@ export function mqttClientRoutes(server: HttpServer, target: AdminTarget): void 
   });
 
   server.get('/api/v1/mqtt/clients/:client', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found'] },
     schema: {
+      operationId: 'getMqttClient',
       summary: 'One client that is connected, with its subscriptions.',
       tags: ['mqtt'],
       params: clientParams,
@@ -69,8 +77,9 @@ export function mqttClientRoutes(server: HttpServer, target: AdminTarget): void 
   });
 
   server.delete('/api/v1/mqtt/clients/:client', {
-    config: { role: 'operator' },
+    config: { role: 'operator', refuses: ['not_found'] },
     schema: {
+      operationId: 'disconnectMqttClient',
       summary: 'Disconnects a client (DISCONNECT 0x98). Its session stays, and it may come back.',
       tags: ['mqtt'],
       params: clientParams,

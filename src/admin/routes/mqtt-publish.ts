@@ -13,40 +13,52 @@ const BODY_BYTES_MAX = 8 * 1024 * 1024;
 const STRING_MAX = 65_535;
 const USER_PROPERTIES_MAX = 1000;
 
-const bodyShape = z.strictObject({
-  topic: z.string().min(1).max(STRING_MAX),
-  payload: z
-    .string()
-    .meta({ description: 'Empty, with retain: the topic has no retained message any more.' }),
-  payloadEncoding: textEncoding.optional().meta({ description: 'Of `payload`: utf8 if absent.' }),
-  qos: z
-    .union([z.literal(0), z.literal(1), z.literal(2)])
-    .optional()
-    .meta({
-      description:
-        'What subscribers get at most: 0 if absent. It is stored before the answer whatever this says.',
-    }),
-  retain: z.boolean().optional(),
-  userProperties: z
-    .array(z.strictObject({ name: z.string().max(STRING_MAX), value: z.string().max(STRING_MAX) }))
-    .max(USER_PROPERTIES_MAX)
-    .optional(),
-  contentType: z.string().max(STRING_MAX).optional(),
-  responseTopic: z.string().min(1).max(STRING_MAX).optional(),
-  correlationData: z
-    .string()
-    .max(2 * STRING_MAX)
-    .optional()
-    .meta({ description: 'In base64.' }),
-  expirySeconds: z.int().min(0).max(0xffff_ffff).optional(),
-  payloadFormat: z.enum(['bytes', 'utf8']).optional().meta({ description: 'What subscribers are told.' }),
-});
+const bodyShape = z
+  .strictObject({
+    topic: z.string().min(1).max(STRING_MAX),
+    payload: z
+      .string()
+      .meta({ description: 'Empty, with retain: the topic has no retained message any more.' }),
+    payloadEncoding: textEncoding.optional().meta({ description: 'Of `payload`: utf8 if absent.' }),
+    qos: z
+      .union([z.literal(0), z.literal(1), z.literal(2)])
+      .optional()
+      .meta({
+        description:
+          'What subscribers get at most: 0 if absent. It is stored before the answer whatever this says.',
+      }),
+    retain: z.boolean().optional(),
+    userProperties: z
+      .array(z.strictObject({ name: z.string().max(STRING_MAX), value: z.string().max(STRING_MAX) }))
+      .max(USER_PROPERTIES_MAX)
+      .optional(),
+    contentType: z.string().max(STRING_MAX).optional(),
+    responseTopic: z.string().min(1).max(STRING_MAX).optional(),
+    correlationData: z
+      .string()
+      .max(2 * STRING_MAX)
+      .optional()
+      .meta({ description: 'In base64.' }),
+    expirySeconds: z.int().min(0).max(0xffff_ffff).optional(),
+    payloadFormat: z.enum(['bytes', 'utf8']).optional().meta({ description: 'What subscribers are told.' }),
+  })
+  .meta({
+    id: 'NewMqttMessage',
+    description: 'A message to publish.',
+    examples: [{ topic: 'plant/7/temp', payload: '21.5', qos: 1, retain: true }],
+  });
 
-const publishedShape = z.strictObject({
-  topic: z.string().meta({ description: 'The Kafka topic.' }),
-  partition: count,
-  offset: count,
-});
+const publishedShape = z
+  .strictObject({
+    topic: z.string().meta({ description: 'The Kafka topic.' }),
+    partition: count,
+    offset: count,
+  })
+  .meta({
+    id: 'PublishedMessage',
+    description: 'Where the message is stored.',
+    examples: [{ topic: 'plant', partition: 0, offset: 701 }],
+  });
 
 const CODES: Readonly<Record<MessageNotPublished['refused'], ErrorCode>> = {
   invalid: 'invalid_request',
@@ -58,9 +70,10 @@ const CODES: Readonly<Record<MessageNotPublished['refused'], ErrorCode>> = {
 
 export function mqttPublishRoutes(server: HttpServer, target: AdminTarget): void {
   server.post('/api/v1/mqtt/publish', {
-    config: { role: 'operator' },
+    config: { role: 'operator', refuses: ['not_found', 'limit_reached', 'storage'] },
     bodyLimit: BODY_BYTES_MAX,
     schema: {
+      operationId: 'publishMqttMessage',
       summary: 'Publishes a message to an MQTT topic. Answered when it is on disk.',
       tags: ['mqtt'],
       body: bodyShape,

@@ -14,21 +14,30 @@ const PAGE_BYTES_MAX = 4 * 1024 * 1024;
 
 const filterShape = z.string().min(1).max(65_535).meta({ description: 'A topic filter, with + and #.' });
 
-const itemShape = z.strictObject({
-  topic: z.string(),
-  qos: z.int().min(0).max(2),
-  bytes: count.meta({ description: 'Of the payload.' }),
-  timestampMs: milliseconds,
-  expiresAtMs: milliseconds.nullable(),
-  clientId: z.string().nullable().meta({ description: 'Who published it; null when no MQTT client did.' }),
-  value: z.string(),
-  valueEncoding: textEncoding,
-});
+const itemShape = z
+  .strictObject({
+    topic: z.string(),
+    qos: z.int().min(0).max(2),
+    bytes: count.meta({ description: 'Of the payload.' }),
+    timestampMs: milliseconds,
+    expiresAtMs: milliseconds.nullable(),
+    clientId: z.string().nullable().meta({ description: 'Who published it; null when no MQTT client did.' }),
+    value: z.string(),
+    valueEncoding: textEncoding,
+  })
+  .meta({ id: 'RetainedMessage', description: 'A retained message.' });
+
+const clearedShape = z
+  .strictObject({ cleared: count })
+  .meta({ id: 'ClearedMessages', description: 'How many were forgotten.' });
+
+const retainedPage = pageOf(itemShape, 'RetainedMessagePage', 'A page of retained messages, by topic.');
 
 export function mqttRetainedRoutes(server: HttpServer, target: AdminTarget): void {
   server.get('/api/v1/mqtt/retained', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found', 'storage'] },
     schema: {
+      operationId: 'listRetainedMessages',
       summary:
         'Retained messages by topic. A page may hold fewer than `limit` and go on: their bytes are bounded too.',
       tags: ['mqtt'],
@@ -39,7 +48,7 @@ export function mqttRetainedRoutes(server: HttpServer, target: AdminTarget): voi
           .optional()
           .meta({ description: 'Text (the default) is base64 all the same where it is no UTF-8.' }),
       }),
-      response: { 200: pageOf(itemShape), ...errorResponses },
+      response: { 200: retainedPage, ...errorResponses },
     },
     handler: async (request) => {
       const { retained } = messagingFor(target, request.principal, 'describe');
@@ -58,13 +67,14 @@ export function mqttRetainedRoutes(server: HttpServer, target: AdminTarget): voi
   });
 
   server.delete('/api/v1/mqtt/retained', {
-    config: { role: 'operator' },
+    config: { role: 'operator', refuses: ['not_found', 'storage'] },
     schema: {
+      operationId: 'clearRetainedMessages',
       summary:
         'Forgets retained messages. The records stay in their topics, and subscribers are told nothing.',
       tags: ['mqtt'],
       querystring: z.strictObject({ filter: filterShape }),
-      response: { 200: z.strictObject({ cleared: count }), ...errorResponses },
+      response: { 200: clearedShape, ...errorResponses },
     },
     handler: async (request) => {
       const { retained } = messagingFor(target, request.principal, 'alter');

@@ -8,6 +8,12 @@ import { nameQuery, pageOf, pageQuery, readCursor, unknownCursor, writeCursor } 
 import { errorResponses } from '../shapes.ts';
 import type { AdminTarget } from '../target.ts';
 
+const subscriptionPage = pageOf(
+  subscriptionShape,
+  'MqttSubscriptionPage',
+  'A page of subscriptions, by client and filter.',
+);
+
 const query = z.strictObject({
   ...pageQuery.omit({ search: true }).shape,
   matches: z
@@ -21,13 +27,14 @@ const query = z.strictObject({
 
 export function mqttSubscriptionRoutes(server: HttpServer, target: AdminTarget): void {
   server.get('/api/v1/mqtt/subscriptions', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found', 'storage'] },
     schema: {
+      operationId: 'listMqttSubscriptions',
       summary:
         'Subscriptions by client and filter, of clients that are connected and of sessions whose client is away. A page may hold fewer than `limit`, or none, and go on.',
       tags: ['mqtt'],
       querystring: query,
-      response: { 200: pageOf(subscriptionShape), ...errorResponses },
+      response: { 200: subscriptionPage, ...errorResponses },
     },
     handler: async (request) => {
       const { subscriptions } = messagingFor(target, request.principal, 'describe');

@@ -4,6 +4,10 @@ import type { HttpServer } from '../http-server.ts';
 import type { OpenApiDocument } from '../openapi.ts';
 import { errorResponses } from '../shapes.ts';
 
+const documentShape = z
+  .looseObject({ openapi: z.string() })
+  .meta({ id: 'OpenApiDocument', description: 'A document of OpenAPI 3.1.' });
+
 export function openApiRoute(
   server: HttpServer,
   version: string,
@@ -14,9 +18,10 @@ export function openApiRoute(
   server.get('/api/v1/openapi.json', {
     config: { role: 'viewer' },
     schema: {
+      operationId: 'getOpenApi',
       summary: 'This document.',
       tags: ['hub'],
-      response: { 200: z.looseObject({ openapi: z.string() }), ...errorResponses },
+      response: { 200: documentShape, ...errorResponses },
     },
     handler: async () => {
       made ??= import('../openapi.ts').then(({ openApiDocument }) => openApiDocument(version, addRoutes));

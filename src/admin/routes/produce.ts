@@ -20,13 +20,38 @@ const outcomeShape = z.strictObject({
   offset: count.optional().meta({ description: 'Absent when it was not appended.' }),
   error: z.strictObject({ code: z.string(), message: z.string() }).optional(),
 });
-const appendedShape = z.strictObject({
-  records: z.array(outcomeShape).meta({ description: 'In the order in which they were sent.' }),
-});
+const appendedShape = z
+  .strictObject({
+    records: z.array(outcomeShape).meta({ description: 'In the order in which they were sent.' }),
+  })
+  .meta({
+    id: 'AppendedRecords',
+    description: 'Where each record was appended.',
+    examples: [{ records: [{ partition: 0, offset: 701 }] }],
+  });
+
+const notAppended = partialErrors(
+  appendedShape.shape,
+  'AppendError',
+  'Why not all was appended; `records` tells of each when some were.',
+);
 
 export function produceRoutes(server: HttpServer, { hub }: AdminTarget, { bodies }: HubSlots): void {
   server.post('/api/v1/topics/:topic/records', {
-    config: { role: 'operator', rawBody: true },
+    config: {
+      role: 'operator',
+      rawBody: true,
+      refuses: [
+        'internal_topic',
+        'not_found',
+        'conflict',
+        'limit_reached',
+        'too_many_requests',
+        'storage',
+        'not_ready',
+        'disk_full',
+      ],
+    },
     bodyLimit: BODY_BYTES_MAX,
     onRequest: async (request, reply) => {
       const announced = Number(request.headers['content-length'] ?? BODY_BYTES_MAX);
@@ -35,13 +60,14 @@ export function produceRoutes(server: HttpServer, { hub }: AdminTarget, { bodies
       reply.raw.once('close', giveBack);
     },
     schema: {
+      operationId: 'appendRecords',
       summary:
         'Appends a record, or one a line. Answered when they are on disk; nothing is appended of a body that is wrong.',
       tags: ['records'],
       consumes: ['application/json', NDJSON],
       params: z.strictObject({ topic: topicParam }),
       body: recordInputShape,
-      response: { 200: appendedShape, ...partialErrors(appendedShape.shape) },
+      response: { 200: appendedShape, ...notAppended },
     },
     handler: async (request) => {
       const { params, principal, headers } = request;

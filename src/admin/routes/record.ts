@@ -11,15 +11,18 @@ import type { HubSlots } from '../slots.ts';
 import type { AdminTarget } from '../target.ts';
 import { knownPartition, knownTopic, refusalError } from '../topic-errors.ts';
 
-const wholeShape = z.strictObject({
-  ...recordShape.shape,
-  batch: batchShape,
-});
+const wholeShape = z
+  .strictObject({
+    ...recordShape.shape,
+    batch: batchShape,
+  })
+  .meta({ id: 'RecordInBatch', description: 'A record, and the batch that it lies in.' });
 
 export function recordRoute(server: HttpServer, { hub }: AdminTarget, { singleReads }: HubSlots): void {
   server.get('/api/v1/topics/:topic/records/:partition/:offset', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found', 'too_many_requests', 'storage', 'not_ready'] },
     schema: {
+      operationId: 'getRecord',
       summary:
         'One record: as JSON, in base64 unless asked otherwise, or the bytes of its key or value alone.',
       tags: ['records'],

@@ -85,10 +85,11 @@ export function recordRoutes(server: HttpServer, { hub }: AdminTarget, slots: Hu
   const reading = RECORD_READING;
 
   server.get('/api/v1/topics/:topic/records', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found', 'too_many_requests', 'storage'] },
     // It would read everything, to send nothing.
     exposeHeadRoute: false,
     schema: {
+      operationId: 'readRecords',
       summary: 'Records as NDJSON, by timestamp over all partitions. The last line says where to go on.',
       tags: ['records'],
       params: z.strictObject({ topic: topicParam }),

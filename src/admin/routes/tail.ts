@@ -58,10 +58,11 @@ export function tailRoute(server: HttpServer, { hub }: AdminTarget, slots: HubSl
   });
 
   server.get('/api/v1/topics/:topic/tail', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found', 'too_many_requests', 'storage'] },
     // It would never end.
     exposeHeadRoute: false,
     schema: {
+      operationId: 'tailRecords',
       summary:
         'Records as they are written, as server-sent events: record, dropped, skipped, error, start, position, end.',
       tags: ['records'],
@@ -110,7 +111,8 @@ export function tailRoute(server: HttpServer, { hub }: AdminTarget, slots: HubSl
       throw new AdminError('not_found', `topic ${topic.name} was deleted`, { field: 'topic' });
     }
     if (followsNew) {
-      for (const { partition } of current.partitions) if (!position.has(partition)) position.set(partition, 0);
+      for (const { partition } of current.partitions)
+        if (!position.has(partition)) position.set(partition, 0);
     }
     return current;
   }

@@ -9,7 +9,7 @@ import { AdminError } from '../errors.ts';
 import type { HttpServer } from '../http-server.ts';
 import { count, errorResponses, milliseconds, partitionsQuery, topicParam } from '../shapes.ts';
 import type { AdminTarget } from '../target.ts';
-import { parseTimeQuery, type TimeQuery } from '../time-query.ts';
+import { parseTimeQuery, TIME_FORMS, type TimeQuery } from '../time-query.ts';
 import { chosenPartitions, knownTopic } from '../topic-errors.ts';
 
 const QUERIES_DEFAULT = 'earliest,latest';
@@ -17,42 +17,64 @@ const QUERIES_MAX = 16;
 /** Lookups under way at once in one request: they overlap on disk without holding a file each. */
 const LOOKUPS_AT_ONCE = 32;
 
-const answerShape = z.strictObject({
-  query: z.string().meta({ description: 'As it was asked.' }),
-  timestampMs: milliseconds.nullable().meta({ description: 'The time it stands for; null when it is none.' }),
-  offset: count,
-  recordTimestampMs: milliseconds
-    .nullable()
-    .meta({ description: 'Of the record there, when it was looked up.' }),
-  reason: z.enum(['found', 'end']).meta({
-    description: '`end`: nothing at or after that time; `offset` is where the next record will be seen.',
-  }),
-});
+const answerShape = z
+  .strictObject({
+    query: z.string().meta({ description: 'As it was asked.' }),
+    timestampMs: milliseconds
+      .nullable()
+      .meta({ description: 'The time it stands for; null when it is none.' }),
+    offset: count,
+    recordTimestampMs: milliseconds
+      .nullable()
+      .meta({ description: 'Of the record there, when it was looked up.' }),
+    reason: z.enum(['found', 'end']).meta({
+      description: '`end`: nothing at or after that time; `offset` is where the next record will be seen.',
+    }),
+  })
+  .meta({
+    id: 'OffsetAnswer',
+    description: 'The offset that one query stands for in a partition.',
+    examples: [
+      {
+        query: '-1h',
+        timestampMs: 1764000000000,
+        offset: 700,
+        recordTimestampMs: 1764000000123,
+        reason: 'found',
+      },
+    ],
+  });
 
 type Answer = z.output<typeof answerShape>;
 
-const offsetsShape = z.strictObject({
-  topic: z.string(),
-  topicId: z.string(),
-  partitions: z.array(
-    z.strictObject({
-      partition: count,
-      leaderEpoch: z.int(),
-      logStart: count,
-      logEnd: count,
-      highWatermark: count,
-      lastStable: count,
-      bytes: count,
-      segments: count,
-      at: z.array(answerShape),
-    }),
-  ),
-});
+const offsetsShape = z
+  .strictObject({
+    topic: z.string(),
+    topicId: z.string(),
+    partitions: z.array(
+      z.strictObject({
+        partition: count,
+        leaderEpoch: z.int(),
+        logStart: count,
+        logEnd: count,
+        highWatermark: count,
+        lastStable: count,
+        bytes: count,
+        segments: count,
+        at: z.array(answerShape),
+      }),
+    ),
+  })
+  .meta({
+    id: 'TopicOffsets',
+    description: 'The ends of the log, and the offsets asked for, of each partition.',
+  });
 
 export function topicOffsetRoutes(server: HttpServer, { hub }: AdminTarget): void {
   server.get('/api/v1/topics/:topic/offsets', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found', 'storage'] },
     schema: {
+      operationId: 'getTopicOffsets',
       summary: 'Ends of the log and offsets by time, of each partition.',
       tags: ['topics'],
       params: z.strictObject({ topic: topicParam }),
@@ -62,7 +84,7 @@ export function topicOffsetRoutes(server: HttpServer, { hub }: AdminTarget): voi
           .max(4096)
           .optional()
           .meta({
-            description: `Up to ${QUERIES_MAX}, with commas: earliest, latest, max-timestamp, -1h, 2026-09-01T00:00:00Z, milliseconds since the epoch. Default: ${QUERIES_DEFAULT}.`,
+            description: `Up to ${QUERIES_MAX}, with commas: ${TIME_FORMS}. Default: ${QUERIES_DEFAULT}.`,
           }),
         partition: partitionsQuery,
       }),
@@ -96,7 +118,10 @@ function readQueries(at: string, nowMs: number): TimeQuery[] {
   return parts.map((part) => {
     const query = parseTimeQuery(part, nowMs);
     if ('message' in query)
-      throw new AdminError('invalid_request', `at: ${query.message}`, { field: 'at', hint: query.hint });
+      throw new AdminError('invalid_request', `at: ${query.message}`, {
+        field: 'at',
+        hint: query.hint ?? `one of ${TIME_FORMS}`,
+      });
     return query;
   });
 }

@@ -27,43 +27,89 @@ const DELETIONS_AT_ONCE = 8;
 const topicParams = z.strictObject({ topic: topicParam });
 const partitionParams = z.strictObject({ topic: topicParam, partition: partitionParam });
 
-const segmentShape = z.strictObject({
-  file: z.string(),
-  leaderEpoch: z.int(),
-  baseOffset: count,
-  endOffset: count.meta({ description: 'One past the last offset that its batches cover.' }),
-  bytes: count,
-  flushedBytes: count.meta({ description: 'On disk.' }),
-  firstTimestampMs: milliseconds.nullable().meta({ description: 'Null while the index does not tell.' }),
-  maxTimestampMs: milliseconds.nullable(),
-  active: z.boolean().meta({ description: 'The next append goes to it.' }),
-});
+const partitionCount = z
+  .strictObject({ count: z.int().min(1).meta({ description: 'How many there are then.' }) })
+  .meta({
+    id: 'PartitionCount',
+    description: 'How many partitions a topic is to have.',
+    examples: [{ count: 24 }],
+  });
 
-const positionShape = z.strictObject({
-  offset: count,
-  segmentBaseOffset: count,
-  file: z.string(),
-  position: count.meta({ description: 'Of the batch in the file, in bytes.' }),
-  batch: batchShape,
-});
+const recordsToDelete = z
+  .strictObject({
+    partitions: z
+      .array(
+        z.strictObject({
+          partition: count,
+          offset: z.int().min(-1).meta({ description: '-1 = all that readers see now.' }),
+        }),
+      )
+      .min(1)
+      .max(DELETIONS_MAX),
+  })
+  .meta({
+    id: 'RecordsToDelete',
+    description: 'Where logs are to start.',
+    examples: [{ partitions: [{ partition: 0, offset: 700 }] }],
+  });
+
+const segmentShape = z
+  .strictObject({
+    file: z.string(),
+    leaderEpoch: z.int(),
+    baseOffset: count,
+    endOffset: count.meta({ description: 'One past the last offset that its batches cover.' }),
+    bytes: count,
+    flushedBytes: count.meta({ description: 'On disk.' }),
+    firstTimestampMs: milliseconds.nullable().meta({ description: 'Null while the index does not tell.' }),
+    maxTimestampMs: milliseconds.nullable(),
+    active: z.boolean().meta({ description: 'The next append goes to it.' }),
+  })
+  .meta({ id: 'Segment', description: 'A file of a partition.' });
+
+const segmentPage = pageOf(segmentShape, 'SegmentPage', 'A page of files, oldest first.');
+
+const positionShape = z
+  .strictObject({
+    offset: count,
+    segmentBaseOffset: count,
+    file: z.string(),
+    position: count.meta({ description: 'Of the batch in the file, in bytes.' }),
+    batch: batchShape,
+  })
+  .meta({ id: 'BatchPosition', description: 'Where a batch lies.' });
 
 const deletedPartition = z.strictObject({
   partition: count,
   logStart: count.nullable().meta({ description: 'Where the log starts now; null when that failed.' }),
   error: z.string().nullable(),
 });
-const deletedShape = z.strictObject({ partitions: z.array(deletedPartition) });
+const deletedShape = z.strictObject({ partitions: z.array(deletedPartition) }).meta({
+  id: 'DeletedRecords',
+  description: 'Where each log starts now.',
+  examples: [{ partitions: [{ partition: 0, logStart: 700, error: null }] }],
+});
+
+const notDeleted = partialErrors(
+  deletedShape.shape,
+  'DeleteRecordsError',
+  'Why not all was done; `partitions` tells of each when some were.',
+);
 
 export function topicPartitionRoutes(server: HttpServer, { hub }: AdminTarget): void {
   const { topics, access } = hub;
 
   server.post('/api/v1/topics/:topic/partitions', {
-    config: { role: 'operator' },
+    config: {
+      role: 'operator',
+      refuses: ['internal_topic', 'not_found', 'declared', 'conflict', 'limit_reached', 'storage'],
+    },
     schema: {
+      operationId: 'addPartitions',
       summary: 'Gives a topic more partitions. Keys may go to others from then on.',
       tags: ['topics'],
       params: topicParams,
-      body: z.strictObject({ count: z.int().min(1).meta({ description: 'How many there are then.' }) }),
+      body: partitionCount,
       response: { 200: topicShape, ...errorResponses },
     },
     handler: async (request, reply) => {
@@ -78,23 +124,14 @@ export function topicPartitionRoutes(server: HttpServer, { hub }: AdminTarget): 
   });
 
   server.post('/api/v1/topics/:topic/records::delete-before', {
-    config: { role: 'operator' },
+    config: { role: 'operator', refuses: ['internal_topic', 'not_found', 'storage', 'not_ready'] },
     schema: {
+      operationId: 'deleteRecordsBefore',
       summary: 'Moves the start of logs: records below the offsets are gone.',
       tags: ['topics'],
       params: topicParams,
-      body: z.strictObject({
-        partitions: z
-          .array(
-            z.strictObject({
-              partition: count,
-              offset: z.int().min(-1).meta({ description: '-1 = all that readers see now.' }),
-            }),
-          )
-          .min(1)
-          .max(DELETIONS_MAX),
-      }),
-      response: { 200: deletedShape, ...errorResponses, ...partialErrors(deletedShape.shape) },
+      body: recordsToDelete,
+      response: { 200: deletedShape, ...notDeleted },
     },
     handler: async (request) => {
       requireAccess(access, request.principal, 'delete', 'topic', request.params.topic);
@@ -114,13 +151,14 @@ export function topicPartitionRoutes(server: HttpServer, { hub }: AdminTarget): 
   });
 
   server.get('/api/v1/topics/:topic/partitions/:partition/segments', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found', 'storage'] },
     schema: {
+      operationId: 'listSegments',
       summary: 'Files of a partition, oldest first.',
       tags: ['topics'],
       params: partitionParams,
       querystring: pageQuery,
-      response: { 200: pageOf(segmentShape), ...errorResponses },
+      response: { 200: segmentPage, ...errorResponses },
     },
     handler: async (request) => {
       const partition = described(request);
@@ -134,8 +172,9 @@ export function topicPartitionRoutes(server: HttpServer, { hub }: AdminTarget): 
   });
 
   server.get('/api/v1/topics/:topic/partitions/:partition/position', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found', 'storage', 'not_ready'] },
     schema: {
+      operationId: 'getBatchPosition',
       summary: 'Where the batch lies that covers an offset; in a hole the next one.',
       tags: ['topics'],
       params: partitionParams,

@@ -14,6 +14,8 @@ import { entityTag, isMatch, topicDetail, topicItem, topicItemShape, topicShape 
 const configName = z.string().min(1).max(249);
 const configValue = z.union([z.string().max(32_767), z.number(), z.boolean()]);
 
+const topicPage = pageOf(topicItemShape, 'TopicPage', 'A page of topics, by name.');
+
 const params = z.strictObject({ topic: topicParam });
 
 const ifMatch = z.looseObject({
@@ -23,17 +25,29 @@ const ifMatch = z.looseObject({
     .meta({ description: 'ETag of what was seen; absent = whatever there is.' }),
 });
 
-const created = z.strictObject({
-  topic: z.string().max(1024),
-  partitions: z.int().min(1).optional().meta({ description: 'Default: what the hub is configured with.' }),
-  config: z.record(configName, configValue).optional().meta({ description: "Kafka's names and values." }),
-});
+const created = z
+  .strictObject({
+    topic: z.string().max(1024),
+    partitions: z.int().min(1).optional().meta({ description: 'Default: what the hub is configured with.' }),
+    config: z.record(configName, configValue).optional().meta({ description: "Kafka's names and values." }),
+  })
+  .meta({
+    id: 'NewTopic',
+    description: 'The topic to make.',
+    examples: [{ topic: 'telemetry', partitions: 12, config: { 'retention.ms': 86400000 } }],
+  });
 
-const changed = z.strictObject({
-  config: z
-    .record(configName, configValue.nullable())
-    .meta({ description: 'Entries to change; null = what the hub says. What is not named stays.' }),
-});
+const changed = z
+  .strictObject({
+    config: z
+      .record(configName, configValue.nullable())
+      .meta({ description: 'Entries to change; null = what the hub says. What is not named stays.' }),
+  })
+  .meta({
+    id: 'TopicChange',
+    description: 'What is to change of a configuration.',
+    examples: [{ config: { 'retention.ms': 86400000, 'max.message.bytes': null } }],
+  });
 
 export function topicRoutes(server: HttpServer, { hub }: AdminTarget): void {
   const { topics, access } = hub;
@@ -41,10 +55,11 @@ export function topicRoutes(server: HttpServer, { hub }: AdminTarget): void {
   server.get('/api/v1/topics', {
     config: { role: 'viewer' },
     schema: {
+      operationId: 'listTopics',
       summary: 'Topics by name.',
       tags: ['topics'],
       querystring: pageQuery,
-      response: { 200: pageOf(topicItemShape), ...errorResponses },
+      response: { 200: topicPage, ...errorResponses },
     },
     handler: (request) => {
       const visible = topics
@@ -56,8 +71,12 @@ export function topicRoutes(server: HttpServer, { hub }: AdminTarget): void {
   });
 
   server.post('/api/v1/topics', {
-    config: { role: 'operator' },
+    config: {
+      role: 'operator',
+      refuses: ['internal_topic', 'exists', 'declared', 'conflict', 'limit_reached', 'storage'],
+    },
     schema: {
+      operationId: 'createTopic',
       summary: 'Makes a topic.',
       tags: ['topics'],
       body: created,
@@ -77,8 +96,9 @@ export function topicRoutes(server: HttpServer, { hub }: AdminTarget): void {
   });
 
   server.get('/api/v1/topics/:topic', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found'] },
     schema: {
+      operationId: 'getTopic',
       summary: 'One topic with its configuration. The header ETag is for the next change.',
       tags: ['topics'],
       params,
@@ -91,8 +111,12 @@ export function topicRoutes(server: HttpServer, { hub }: AdminTarget): void {
   });
 
   server.patch('/api/v1/topics/:topic', {
-    config: { role: 'operator' },
+    config: {
+      role: 'operator',
+      refuses: ['internal_topic', 'not_found', 'declared', 'conflict', 'precondition_failed', 'storage'],
+    },
     schema: {
+      operationId: 'alterTopic',
       summary: 'Changes entries of the configuration, all or none; with If-Match only what was seen.',
       tags: ['topics'],
       params,
@@ -115,8 +139,9 @@ export function topicRoutes(server: HttpServer, { hub }: AdminTarget): void {
   });
 
   server.delete('/api/v1/topics/:topic', {
-    config: { role: 'operator' },
+    config: { role: 'operator', refuses: ['internal_topic', 'not_found', 'declared', 'conflict', 'storage'] },
     schema: {
+      operationId: 'deleteTopic',
       summary: 'Deletes a topic and its records.',
       tags: ['topics'],
       params,

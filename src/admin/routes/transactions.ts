@@ -19,25 +19,37 @@ const stateShape = z.enum([
   'dead',
 ]);
 
-const itemShape = z.strictObject({
-  transactionalId: z.string(),
-  state: stateShape,
-  producerId: z.int(),
-  producerEpoch: z.int(),
-  timeoutMs: count.meta({ description: 'A transaction that is open for longer is aborted.' }),
-  startedAtMs: milliseconds.nullable().meta({ description: 'Of the one that is open; null when none is.' }),
-  updatedAtMs: milliseconds,
-});
+const itemShape = z
+  .strictObject({
+    transactionalId: z.string(),
+    state: stateShape,
+    producerId: z.int(),
+    producerEpoch: z.int(),
+    timeoutMs: count.meta({ description: 'A transaction that is open for longer is aborted.' }),
+    startedAtMs: milliseconds.nullable().meta({ description: 'Of the one that is open; null when none is.' }),
+    updatedAtMs: milliseconds,
+  })
+  .meta({
+    id: 'TransactionSummary',
+    description: 'A transactional id, and the state of its last transaction.',
+  });
 
-const transactionShape = z.strictObject({
-  ...itemShape.shape,
-  partitions: z
-    .array(z.strictObject({ topic: z.string(), partition: count }))
-    .meta({ description: 'That the open transaction has written to.' }),
-  groups: z
-    .array(z.string())
-    .meta({ description: 'Consumer groups whose offsets are committed with the open transaction.' }),
-});
+const transactionPage = pageOf(itemShape, 'TransactionPage', 'A page of transactional ids.');
+
+const transactionShape = z
+  .strictObject({
+    ...itemShape.shape,
+    partitions: z
+      .array(z.strictObject({ topic: z.string(), partition: count }))
+      .meta({ description: 'That the open transaction has written to.' }),
+    groups: z
+      .array(z.string())
+      .meta({ description: 'Consumer groups whose offsets are committed with the open transaction.' }),
+  })
+  .meta({
+    id: 'Transaction',
+    description: 'A transactional id, and what its open transaction has written to.',
+  });
 
 const params = z.strictObject({ transaction: z.string() });
 
@@ -53,10 +65,11 @@ export function transactionRoutes(server: HttpServer, target: AdminTarget): void
   server.get('/api/v1/transactions', {
     config: { role: 'viewer' },
     schema: {
+      operationId: 'listTransactions',
       summary: 'Transactional ids, each with the state of its last transaction.',
       tags: ['transactions'],
       querystring: pageQuery,
-      response: { 200: pageOf(itemShape), ...errorResponses },
+      response: { 200: transactionPage, ...errorResponses },
     },
     handler: (request) => {
       const visible = target.transactions
@@ -71,8 +84,9 @@ export function transactionRoutes(server: HttpServer, target: AdminTarget): void
   });
 
   server.get('/api/v1/transactions/:transaction', {
-    config: { role: 'viewer' },
+    config: { role: 'viewer', refuses: ['not_found'] },
     schema: {
+      operationId: 'getTransaction',
       summary: 'One transactional id: its producer, and what its open transaction has written to.',
       tags: ['transactions'],
       params,
@@ -87,8 +101,9 @@ export function transactionRoutes(server: HttpServer, target: AdminTarget): void
 
   // An id may hold anything, a colon too: the last one is the verb's.
   server.post('/api/v1/transactions/:transaction(^.+)::abort', {
-    config: { role: 'operator' },
+    config: { role: 'operator', refuses: ['not_found', 'conflict', 'not_ready'] },
     schema: {
+      operationId: 'abortTransaction',
       summary: 'Aborts the open transaction and fences its producer. Answered when it is done.',
       tags: ['transactions'],
       params,

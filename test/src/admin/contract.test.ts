@@ -1,5 +1,6 @@
 // Every route of the OpenAPI document, called rightly and wrongly, over a socket; every answer held against the
 // document. A route that stands in no table of contract/ fails the first test.
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { type AdminFixture, type Answer, openAdmin } from './admin-fixture.ts';
@@ -28,16 +29,19 @@ const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 type Content = Readonly<Record<string, { readonly schema: object }>>;
 
+interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly tags: readonly string[];
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>;
+}
+
 interface Document {
   readonly openapi: string;
-  readonly paths: Readonly<
-    Record<
-      string,
-      Readonly<
-        Record<string, { readonly responses: Readonly<Record<string, { readonly content?: Content }>> }>
-      >
-    >
-  >;
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, { readonly examples?: unknown[] }>> };
 }
 
 let admin: AdminFixture;
@@ -56,14 +60,23 @@ const pathOf = (route: string): string => route.slice(route.indexOf(' ') + 1);
 
 const read = new Map<object, z.ZodType>();
 
+/** A schema of the document, with those that it refers to. */
+function readSchema(schema: object): z.ZodType {
+  const whole = { ...schema, $defs: document.components.schemas };
+  const local = JSON.stringify(whole).replaceAll('"#/components/schemas/', '"#/$defs/');
+  // The document's schemas are JSON Schema 2020-12, as OpenAPI 3.1 has it.
+  return z.fromJSONSchema(JSON.parse(local) as Parameters<typeof z.fromJSONSchema>[0]);
+}
+
+const operationOf = (route: string): Operation => {
+  return document.paths[pathOf(route)]![methodOf(route).toLowerCase()]!;
+};
+
 /** The schema that the document promises for an answer. */
 function promised(route: string, status: number, type = 'application/json'): z.ZodType {
-  const { responses } = document.paths[pathOf(route)]![methodOf(route).toLowerCase()]!;
-  const response = responses[status] ?? responses[`${Math.floor(status / 100)}XX`];
-  const schema = response?.content?.[type]?.schema;
+  const schema = operationOf(route).responses[status]?.content?.[type]?.schema;
   if (!schema) throw new Error(`the document promises no ${type} for ${route} ${status}`);
-  // The document's schemas are JSON Schema 2020-12, as OpenAPI 3.1 has it.
-  const known = read.get(schema) ?? z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+  const known = read.get(schema) ?? readSchema(schema);
   read.set(schema, known);
   return known;
 }
@@ -81,8 +94,45 @@ function holdsAll(route: string, { status, text }: Answer, type: string): void {
   for (const line of lines ?? []) expect(schema.safeParse(JSON.parse(line)).error).toBeUndefined();
 }
 
-it('the document is OpenAPI 3.1 and has the routes of the tables', () => {
+it('the document is OpenAPI 3.1, says another program', async () => {
   expect(document.openapi).toMatch(/^3\.1\./);
+  const { valid, errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)));
+  expect([valid, errors]).toEqual([true, undefined]);
+});
+
+it('every operation has a name of its own, a summary, a known tag, and a word for each answer', () => {
+  const operations = Object.keys(ROUTES).map(operationOf);
+  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
+  const tags = document.tags.map(({ name }) => name);
+  for (const { operationId, summary, tags: own, responses } of operations) {
+    expect([operationId, summary]).toEqual([
+      expect.stringMatching(/^[a-z]\w+$/),
+      expect.stringMatching(/\.$/),
+    ]);
+    expect(own.length === 1 && own.every((tag) => tags.includes(tag))).toBe(true);
+    for (const [status, { description }] of Object.entries(responses))
+      expect([operationId, status, description]).toEqual([
+        operationId,
+        expect.stringMatching(/^\d{3}$/),
+        expect.stringMatching(/^(?!Default Response)[\s\S]*\.$/),
+      ]);
+  }
+  expect(document.servers.map(({ url }) => url)).toEqual(['/']);
+});
+
+it('every schema has a name, and its examples are what it says', () => {
+  const { schemas } = document.components;
+  expect(Object.keys(schemas)).toEqual(expect.arrayContaining(['Topic', 'TopicPage', 'NewTopic', 'Error']));
+  expect(Object.keys(schemas).filter((name) => /Input\d*$|^def-/.test(name))).toEqual([]);
+  const examples = Object.entries(schemas).flatMap(([name, schema]) =>
+    (schema.examples ?? []).map((example) => ({ name, example, schema: readSchema(schema) })),
+  );
+  expect(examples.length).toBeGreaterThan(20);
+  for (const { name, example, schema } of examples)
+    expect([name, schema.safeParse(example).error]).toEqual([name, undefined]);
+});
+
+it('the document has the routes of the tables', () => {
   const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
   );
@@ -92,6 +142,7 @@ it('the document is OpenAPI 3.1 and has the routes of the tables', () => {
 it('the check itself can fail', () => {
   expect(promised('GET /api/v1/info', 200).safeParse({ version: 1 }).success).toBe(false);
   const wrongCode = { error: { code: 'nope', message: '' } };
+  expect(() => promised('GET /api/v1/topics', 404)).toThrow('promises no');
   expect(promised('GET /api/v1/topics', 400).safeParse(wrongCode).success).toBe(false);
 });
 
@@ -119,6 +170,7 @@ for (const [route, { right, wrong }] of Object.entries(ROUTES)) {
         { error: field === undefined ? { code } : { code, field } },
       ]);
       holds(route, answer);
+      expect(operationOf(route).responses[status]?.description).toContain(`\`${code}\``);
     });
 
     it('refuses other methods, with a body or without', async () => {
@@ -165,7 +217,7 @@ it('anything else is 404, in the same shape', async () => {
   for (const path of nothing) {
     const answer = await admin.call(path);
     expect([path, answer.status]).toEqual([path, 404]);
-    holds('GET /api/v1/info', answer);
+    expect(readSchema(document.components.schemas['Error']!).safeParse(answer.body).error).toBeUndefined();
   }
   expect((await admin.call({ method: 'POST', path: '/nothing', body: 'x' })).status).toBe(404);
 });

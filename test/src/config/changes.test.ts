@@ -93,8 +93,17 @@ describe('topics and mapping rules', () => {
       `${topic('a', 1)}${topic('b', 1)}${topic('c', 1)}[[mapping]]\nmatch = "x/#"`,
       `${topic('b', 1)}${topic('c', 2)}${topic('d', 1)}[[mapping]]\nmatch = "x/#"\nqos = 0`,
     );
-    expect(applied).toEqual(['topic.a', 'topic.c', 'topic.d', 'mapping']);
+    expect(applied).toEqual(['topic.a', 'topic.c', 'topic.d', 'mapping."x/#".qos']);
     expect(unchanged).toContain('topic.b');
+  });
+
+  it('rules are named by what they match: those that change, come and go, and another order of them', () => {
+    const rules = (...all: string[]) => all.map((each) => `[[mapping]]\nmatch = "${each}"\n`).join('');
+    const differing = (before: string, after: string) => changes(before, after).applied;
+    expect(differing(rules('a/#', 'b/#'), rules('c/#', 'a/#'))).toEqual(['mapping."c/#"', 'mapping."b/#"']);
+    expect(differing(rules('a/#', 'b/#'), rules('b/#', 'a/#'))).toEqual(['mapping']);
+    expect(changes(rules('a/#'), rules('a/#')).unchanged).toContain('mapping."a/#"');
+    expect(changes('', '').unchanged).toContain('mapping');
   });
 });
 
