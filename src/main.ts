@@ -2,14 +2,35 @@
 // argv → command → exit code.
 import { runCommandLine } from './cli/program.ts';
 import { StreamOutput } from './cli/stream-output.ts';
+import { EXIT } from './cli/surroundings.ts';
 
-const output = new StreamOutput(process.stdout);
-// A reader that has enough (`head`) and goes away is no fault of any command. Other faults of the output end the process,
-// unless it is a StreamOutput that waits for them.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE' && process.stdout.listenerCount('error') === 1) throw error;
-});
+const argv = process.argv.slice(2);
+/** The hub does not end, or fail, because its words cannot be written. */
+const isHub = argv[0] === 'start';
+let isOutputLost = false;
+let isInputTaken = false;
+let isProgressShown = false;
 let interrupt: AbortController | undefined;
+
+const output = new StreamOutput(process.stdout, (error) => {
+  tell(`polylog: the output cannot be written: ${error.message}\n`);
+  if (isHub) return;
+  isOutputLost = true;
+  process.exitCode = EXIT.failed;
+});
+// Whoever reads what is told may go away like any other reader.
+process.stderr.on('error', () => {});
+
+function tell(text: string): void {
+  if (isProgressShown) show('');
+  process.stderr.write(text);
+}
+
+/** The cursor goes to the line's beginning, and what stands there is erased (ECMA-48 EL). */
+function show(text: string): void {
+  process.stderr.write(`\r\x1b[K${text}`);
+  isProgressShown = text !== '';
+}
 
 function interrupted(): AbortSignal {
   if (interrupt === undefined) {
@@ -21,17 +42,24 @@ function interrupted(): AbortSignal {
 }
 
 // Not awaited here: the built program is a script (esbuild.config.mjs). What is thrown ends the process all the same.
-void runCommandLine(process.argv.slice(2), {
-  out: (text) => process.stdout.write(text),
+void runCommandLine(argv, {
+  out: (text) => output.put(text),
   outMuch: (text) => output.write(text),
-  err: (text) => process.stderr.write(text),
+  taken: () => output.taken(),
+  err: tell,
   ...(process.stdout.isTTY ? { columns: process.stdout.columns } : {}),
-  input: process.stdin,
+  ...(process.stderr.isTTY ? { progress: show } : {}),
+  get input() {
+    isInputTaken = true;
+    return process.stdin;
+  },
   get interrupted() {
     return interrupted();
   },
   environment: process.env,
   workingDirectory: process.cwd(),
 }).then((exitCode) => {
-  process.exitCode = exitCode;
+  process.exitCode = isOutputLost ? EXIT.failed : exitCode;
+  // A command that was interrupted waits for no more of it.
+  if (isInputTaken) process.stdin.destroy();
 });

@@ -31,12 +31,15 @@ export class AdminFailure extends Error {
   readonly exitCode: number;
   /** The API's own, when it has refused. */
   readonly code: string | undefined;
+  /** The parameter that the API says is wrong. */
+  readonly field: string | undefined;
 
-  constructor(message: string, exitCode: number, code?: string) {
+  constructor(message: string, exitCode: number, { code, field }: Pick<Refusal, 'code' | 'field'> = {}) {
     super(message);
     this.name = 'AdminFailure';
     this.exitCode = exitCode;
     this.code = code;
+    this.field = field;
   }
 }
 
@@ -89,10 +92,10 @@ export class AdminClient {
 
   /** The answer as it comes, line by line, without its line ends. */
   async *lines(path: string, request: Request = {}): AsyncGenerator<string> {
-    const { body } = await this.#send('GET', path, request);
-    if (body === null) return;
     let rest = '';
     try {
+      const { body } = await this.#send('GET', path, request);
+      if (body === null) return;
       for await (const piece of body.pipeThrough(new TextDecoderStream())) {
         const lines = (rest + piece).split('\n');
         rest = lines.pop() ?? '';
@@ -100,6 +103,7 @@ export class AdminClient {
       }
     } catch (error) {
       if (request.signal?.aborted === true) return;
+      if (error instanceof AdminFailure) throw error;
       this.#lost(error);
     }
     if (rest !== '') yield rest;
@@ -126,8 +130,10 @@ export class AdminClient {
       throw new AdminFailure(`${this.#base.origin} cannot be reached: ${reasonOf(error)}`, EXIT.notReachable);
     });
     if (answer.ok) return answer;
-    const { code, message } = refusalOf(await answer.json().catch(() => undefined));
-    throw new AdminFailure(message ?? `${url} answered ${answer.status}`, EXIT.failed, code);
+    const refusal = refusalOf(await answer.json().catch(() => undefined));
+    // What is wrong with a request was typed by somebody; where it was not, the command says so.
+    const exitCode = refusal.code === 'invalid_request' ? EXIT.wrongUsage : EXIT.failed;
+    throw new AdminFailure(refusal.message ?? `${url} answered ${answer.status}`, exitCode, refusal);
   }
 
   #lost(error: unknown): never {
@@ -158,16 +164,23 @@ function reasonOf(error: unknown): string {
   return error.cause instanceof Error && error.cause.message !== '' ? error.cause.message : error.message;
 }
 
-interface ErrorAnswer {
-  readonly error?: { readonly code?: unknown; readonly message?: unknown; readonly hint?: unknown };
+interface Refusal {
+  readonly code?: string;
+  readonly field?: string;
+  readonly message?: string;
 }
 
-function refusalOf(body: unknown): { readonly code?: string; readonly message?: string } {
+interface ErrorAnswer {
+  readonly error?: { readonly [member in keyof Refusal | 'hint']?: unknown };
+}
+
+function refusalOf(body: unknown): Refusal {
   if (typeof body !== 'object' || body === null) return {};
-  const { code, message, hint } = (body as ErrorAnswer).error ?? {}; // an object, of which nothing is taken for granted
+  const { code, field, message, hint } = (body as ErrorAnswer).error ?? {}; // an object, of which nothing is taken for granted
   if (typeof message !== 'string') return {};
   return {
     ...(typeof code === 'string' ? { code } : {}),
+    ...(typeof field === 'string' ? { field } : {}),
     message: typeof hint === 'string' ? `${message} (${hint})` : message,
   };
 }

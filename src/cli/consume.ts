@@ -3,6 +3,7 @@
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { type AdminClient, AdminFailure, type AdminOptions } from './admin-client.ts';
 import { addVerb, asks, type CommandLine, part, query } from './noun.ts';
+import { Progress } from './progress.ts';
 import { parseRange, type Range } from './range.ts';
 import { recordPrinter } from './record-printer.ts';
 import { EXIT, type Surroundings } from './surroundings.ts';
@@ -75,9 +76,15 @@ export function addConsumeCommand(line: CommandLine): void {
     .action(
       asks(line, async (admin, options: ConsumeOptions, place: string, from: Range) => {
         const consumer = new Consumer(admin, options, place, line.surroundings);
-        await consumer.run(from);
+        await consumer.run(from).catch(inWordsOfCommand);
       }),
     );
+}
+
+/** The API calls by name what here is the range's beginning and end. */
+function inWordsOfCommand(error: unknown): never {
+  if (!(error instanceof AdminFailure) || (error.field !== 'from' && error.field !== 'to')) throw error;
+  throw new AdminFailure(error.message.replace(/^(?:from|to): /, 'range: '), error.exitCode);
 }
 
 function range(text: string): Range {
@@ -94,7 +101,9 @@ class Consumer {
   readonly #topic: string;
   readonly #partition: string | undefined;
   readonly #print: (line: string) => string;
+  readonly #progress: Progress;
   #left: number;
+  #printed = 0;
   #isRead = true;
 
   constructor(admin: AdminClient, options: ConsumeOptions, place: string, surroundings: Surroundings) {
@@ -105,14 +114,27 @@ class Consumer {
     this.#topic = colon < 0 ? place : place.slice(0, colon);
     this.#partition = colon < 0 ? undefined : place.slice(colon + 1);
     this.#print = recordPrinter(options);
+    // On a terminal the records themselves show how far it is.
+    this.#progress = new Progress(surroundings.columns === undefined ? surroundings : {});
     this.#left = options.limit ?? Number.POSITIVE_INFINITY;
   }
 
   async run(asked: Range): Promise<void> {
     this.#left = Math.min(this.#left, asked.limit ?? Number.POSITIVE_INFINITY);
-    if (this.#options.group !== undefined) await this.#consumeAs(this.#options.group, asked);
-    else if (this.#options.follow === true) await this.#follow(asked.from);
-    else await this.#read(this.#partition, asked);
+    try {
+      if (this.#options.group !== undefined) await this.#consumeAs(this.#options.group, asked);
+      else if (this.#options.follow === true) await this.#follow(asked.from);
+      else await this.#read(this.#partition, asked);
+    } finally {
+      this.#progress.end();
+    }
+    // Ctrl-C is how a follower ends; of a range it leaves a part, which is not what was asked for.
+    if (this.#isInterrupted && this.#options.follow !== true)
+      throw new AdminFailure(`interrupted after ${this.#printed} records`, EXIT.failed);
+  }
+
+  get #isInterrupted(): boolean {
+    return this.#surroundings.interrupted?.aborted === true;
   }
 
   /** Partition by partition: each has its own place in the group. */
@@ -121,11 +143,14 @@ class Consumer {
       throw new AdminFailure('--group reads to the end and stops: leave out --follow', EXIT.wrongUsage);
     const committed = await this.#committedBy(group);
     for (const partition of await this.#partitions()) {
-      if (this.#left <= 0 || !this.#isRead) return;
+      if (this.#left <= 0 || !this.#isRead || this.#isInterrupted) return;
       const place = committed.get(partition);
       const begin = place === undefined ? from : String(place);
       const next = await this.#read(String(partition), { from: begin, ...(to === undefined ? {} : { to }) });
-      if (next !== undefined && next !== place) await this.#commit(group, partition, next);
+      if (next === undefined || next === place) continue;
+      // What a full disk did not take was not printed.
+      if (this.#isRead && (await this.#surroundings.taken?.()) === false) return;
+      await this.#commit(group, partition, next);
     }
   }
 
@@ -172,12 +197,15 @@ class Consumer {
         end = endOf(text);
         if (end !== undefined) continue;
         this.#isRead = await this.#surroundings.outMuch(this.#print(text));
-        if (!this.#isRead || this.#surroundings.interrupted?.aborted === true) return nextOffset;
+        if (!this.#isRead) return nextOffset;
         this.#left--;
+        this.#printed++;
         nextOffset = offsetOf(text) + 1;
+        if (this.#isInterrupted) return nextOffset;
+        this.#progress.at(() => `${this.#printed} records`);
       }
       if (end === undefined) {
-        if (this.#surroundings.interrupted?.aborted === true) return nextOffset;
+        if (this.#isInterrupted) return nextOffset;
         throw new AdminFailure('the answer ended before its end', EXIT.failed);
       }
       if (end.error !== undefined) throw new AdminFailure(end.error.message, EXIT.failed);

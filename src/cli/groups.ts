@@ -71,7 +71,10 @@ export function addGroupCommands(line: CommandLine): void {
   const { surroundings } = line;
   const groups = addNoun(line, 'groups', 'consumer groups of a running hub', EXAMPLES);
 
-  addVerb(groups, 'list', 'each group with its state').action(
+  addVerb(groups, 'list', 'each group with its state', [
+    'groups list',
+    'groups list --output json | jq -r \'select(.state == "empty").groupId\'',
+  ]).action(
     asks(line, (admin, options: AdminOptions) =>
       printItems(
         surroundings,
@@ -89,18 +92,29 @@ export function addGroupCommands(line: CommandLine): void {
     ),
   );
 
-  addVerb(groups, 'describe', 'how far it is in each partition, and who has it')
+  addVerb(groups, 'describe', 'how far it is in each partition, and who has it', [
+    'groups describe billing',
+    "groups describe billing --output json | jq '[.partitions[].lag] | add'",
+  ])
     .argument('<group>')
     .action(
       asks(line, async (admin, options: AdminOptions, group: string) => {
         const answer = await admin.ask<GroupOffsets>('GET', `${pathOf(group)}/offsets`);
-        print(surroundings, options, answer, ({ groupId, state, partitions }) =>
-          table(['GROUP', 'STATE'], [[groupId, state]]).concat('\n', consumedTable(partitions)),
+        print(surroundings, options, answer, ({ groupId, state, partitions }, columns) =>
+          table(['GROUP', 'STATE'], [[groupId, state]], columns).concat(
+            '\n',
+            consumedTable(partitions, columns),
+          ),
         );
       }),
     );
 
-  addVerb(groups, 'reset', 'set where a group without members goes on')
+  addVerb(groups, 'reset', 'set where a group without members goes on', [
+    'groups reset billing --to earliest --topic orders',
+    'groups reset billing --to time:-1h --dry-run',
+    'groups reset billing --to time:2026-09-01T00:00:00Z',
+    'groups reset billing --to shift:-10',
+  ])
     .argument('<group>')
     .requiredOption('--to <place>', 'earliest, latest, offset:N, time:T or shift:N')
     .option(
@@ -117,10 +131,11 @@ export function addGroupCommands(line: CommandLine): void {
           ...(dryRun === true ? { dryRun } : {}),
         };
         const answer = await admin.ask<Reset>('POST', `${pathOf(group)}/offsets:reset`, { body });
-        print(surroundings, options, answer, ({ partitions }) =>
+        print(surroundings, options, answer, ({ partitions }, columns) =>
           table(
             ['TOPIC', 'PARTITION', 'BEFORE', answer.dryRun ? 'WOULD BE' : 'AFTER'],
             partitions.map((each) => [each.topic, each.partition, each.before, each.after]),
+            columns,
           ),
         );
       }),
@@ -130,6 +145,7 @@ export function addGroupCommands(line: CommandLine): void {
     verb: 'delete',
     description: 'delete a group without members, and what it has committed',
     argument: '<group>',
+    example: 'billing',
     done: 'deleted',
     pathOf,
     wording: (group) => `${group} is deleted`,
@@ -137,12 +153,12 @@ export function addGroupCommands(line: CommandLine): void {
 }
 
 /** How far somebody is in each partition: a group, or an MQTT session. */
-export function consumedTable(partitions: readonly ConsumedPartition[]): string {
+export function consumedTable(partitions: readonly ConsumedPartition[], columns?: number): string {
   const rows = partitions.map((each): readonly Cell[] => [
     ...[each.topic, each.partition, each.committed, each.logEnd, each.lag, time(each.committedAtMs)],
     ...[each.clientId, each.host],
   ]);
-  return table(['TOPIC', 'PARTITION', 'COMMITTED', 'END', 'LAG', 'SINCE', 'CLIENT', 'HOST'], rows);
+  return table(['TOPIC', 'PARTITION', 'COMMITTED', 'END', 'LAG', 'SINCE', 'CLIENT', 'HOST'], rows, columns);
 }
 
 export function addTo(value: string, before: readonly string[] = []): readonly string[] {

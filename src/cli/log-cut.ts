@@ -34,7 +34,11 @@ export function cut(place: LogPlace, options: CutOptions, surroundings: Surround
         index === undefined || dataDirectory === undefined
           ? undefined
           : { database: index, logId: await logIdIn(dataDirectory, log) };
-      if (plan.cutBytes > 0 && options.dryRun !== true) await cutLog(nodeFileSystem, plan, rows);
+      if (plan.cutBytes > 0 && options.dryRun !== true) {
+        // A Ctrl-C waits until all of it is done.
+        void surroundings.interrupted;
+        await cutLog(nodeFileSystem, plan, rows);
+      }
       tellCut(plan, options, surroundings);
     } finally {
       await index?.close();

@@ -7,6 +7,7 @@ import type { IClientOptions, IPublishPacket, MqttClient } from 'mqtt';
 import { addTo } from './groups.ts';
 import type { CommandLine } from './noun.ts';
 import { EXIT, type Surroundings } from './surroundings.ts';
+import { textLines } from './text-lines.ts';
 import { countNumber } from './topics.ts';
 
 interface MqttOptions {
@@ -100,8 +101,14 @@ function qosOf(text: string): 0 | 1 | 2 {
 
 /** What the client library rejects with when a SUBACK refuses. */
 interface RefusedSubscribe extends Error {
-  readonly packet?: { readonly properties?: { readonly reasonString?: string } };
+  readonly packet?: {
+    readonly granted?: readonly unknown[];
+    readonly properties?: { readonly reasonString?: string };
+  };
 }
+
+/** Reason codes of SUBACK (MQTT 5 §3.9.3) for what was typed: the hub's own, of `polylog.from`, and of a filter. */
+const WRONG_USAGE_CODES: readonly unknown[] = [0x83, 0x8f];
 
 /** What ends a command. */
 export class MqttFailure extends Error {
@@ -182,20 +189,24 @@ function subscribe(
     // Whoever waits for it comes later.
     ended.catch(() => undefined);
     const rh = newOnly === true ? 2 : 0;
-    const granted = await client
+    await client
       .subscribeAsync(
         Object.fromEntries(filters.map((filter) => [filter, { qos: options.qos, rap: true, rh }])),
         from === undefined ? {} : { properties: { userProperties: { 'polylog.from': from } } },
       )
       .catch((error: RefusedSubscribe) => {
+        // The library's own, of a filter that it does not send.
+        if (/^Invalid topic /.test(error.message))
+          throw new MqttFailure(
+            `${error.message.slice('Invalid topic '.length)} is no topic filter`,
+            EXIT.wrongUsage,
+          );
         const told = error.packet?.properties?.reasonString;
         if (told === undefined) throw error;
         const places = from === undefined ? '' : ` (--from takes ${FROM_PLACES})`;
-        throw new MqttFailure(`the hub refuses: ${told}${places}`);
+        const isTyped = error.packet?.granted?.some((code) => WRONG_USAGE_CODES.includes(code)) === true;
+        throw new MqttFailure(`the hub refuses: ${told}${places}`, isTyped ? EXIT.wrongUsage : EXIT.failed);
       });
-    const refused = granted.find(({ qos }) => qos > 2);
-    if (refused !== undefined)
-      throw new MqttFailure(`${refused.topic} is refused: 0x${refused.qos.toString(16)}`);
     await ended;
   });
 }
@@ -228,7 +239,8 @@ function publish(
     };
     if (message !== undefined) await send(message);
     else if (file !== undefined) await send(readFileSync(path.resolve(surroundings.workingDirectory, file)));
-    else if (lines === true) for await (const line of linesOf(surroundings)) await send(line);
+    else if (lines === true)
+      for await (const come of textLines(surroundings)) for (const line of come) await send(line);
     else await send(Buffer.concat(await bytesOf(surroundings)));
   });
 }
@@ -237,17 +249,6 @@ async function bytesOf({ input }: Surroundings): Promise<Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   for await (const piece of input ?? []) pieces.push(piece);
   return pieces;
-}
-
-async function* linesOf({ input }: Surroundings): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  for await (const piece of input ?? []) {
-    const lines = (rest + decoder.decode(piece, { stream: true })).split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines;
-  }
-  if (rest !== '') yield rest;
 }
 
 function textOf({ topic, payload }: IPublishPacket): string {

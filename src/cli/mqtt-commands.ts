@@ -74,18 +74,25 @@ function addClientCommands(line: CommandLine): void {
   addList<ClientItem>(line, clients, {
     description: 'each client with its connection',
     searched: 'only identifiers that hold it',
+    nameMember: 'clientId',
     path: '/api/v1/mqtt/clients',
     headings: CLIENT_HEADINGS,
     cellsOf: clientCells,
   });
-  addVerb(clients, 'show', 'one client and its subscriptions')
+  addVerb(clients, 'show', 'one client and its subscriptions', [
+    'clients show boiler-7',
+    "clients show boiler-7 --output json | jq -r '.filters[].filter'",
+  ])
     .argument('<client>')
     .action(
       asks(line, async (admin, options: AdminOptions, id: string) => {
         type Client = ClientItem & { readonly filters: readonly Subscription[] };
         const answer = await admin.ask<Client>('GET', `/api/v1/mqtt/clients/${part(id)}`);
-        print(surroundings, options, answer, (client) =>
-          table(CLIENT_HEADINGS, [clientCells(client)]).concat('\n', filterTable(client.filters)),
+        print(surroundings, options, answer, (client, columns) =>
+          table(CLIENT_HEADINGS, [clientCells(client)], columns).concat(
+            '\n',
+            filterTable(client.filters, columns),
+          ),
         );
       }),
     );
@@ -93,6 +100,7 @@ function addClientCommands(line: CommandLine): void {
     verb: 'kick',
     description: 'disconnect a client',
     argument: '<client>',
+    example: 'boiler-7',
     done: 'disconnected',
     pathOf: (id) => `/api/v1/mqtt/clients/${part(id)}`,
     wording: (id) => `${id} is disconnected`,
@@ -117,20 +125,24 @@ function addSessionCommands(line: CommandLine): void {
   addList<SessionItem>(line, sessions, {
     description: 'each session',
     searched: 'only identifiers that hold it',
+    nameMember: 'clientId',
     path: '/api/v1/mqtt/sessions',
     headings: SESSION_HEADINGS,
     cellsOf: sessionCells,
   });
-  addVerb(sessions, 'show', 'one session: subscriptions and positions')
+  addVerb(sessions, 'show', 'one session: subscriptions and positions', [
+    'sessions show boiler-7',
+    "sessions show boiler-7 --output json | jq '[.partitions[].lag] | add'",
+  ])
     .argument('<client>')
     .action(
       asks(line, async (admin, options: AdminOptions, id: string) => {
         const answer = await admin.ask<Session>('GET', `/api/v1/mqtt/sessions/${part(id)}`);
-        print(surroundings, options, answer, (session) =>
+        print(surroundings, options, answer, (session, columns) =>
           [
-            table(SESSION_HEADINGS, [sessionCells(session)]),
-            filterTable(session.filters),
-            consumedTable(session.partitions),
+            table(SESSION_HEADINGS, [sessionCells(session)], columns),
+            filterTable(session.filters, columns),
+            consumedTable(session.partitions, columns),
           ].join('\n'),
         );
       }),
@@ -139,6 +151,7 @@ function addSessionCommands(line: CommandLine): void {
     verb: 'delete',
     description: 'end a session, and the connection of its client',
     argument: '<client>',
+    example: 'boiler-7',
     done: 'deleted',
     pathOf: (id) => `/api/v1/mqtt/sessions/${part(id)}`,
     wording: (id) => `the session of ${id} is deleted`,
@@ -155,7 +168,10 @@ Examples:
 function addRetainedCommands(line: CommandLine): void {
   const { surroundings } = line;
   const retained = addNoun(line, 'retained', 'retained MQTT messages', RETAINED_EXAMPLES);
-  addVerb(retained, 'list', 'each retained message that matches')
+  addVerb(retained, 'list', 'each retained message that matches', [
+    'retained list',
+    "retained list 'plant/+/temp' --output json | jq -r .value",
+  ])
     .argument('[filter]', 'topic filter', '#')
     .action(
       asks(line, (admin, options: AdminOptions, filter: string) =>
@@ -171,7 +187,10 @@ function addRetainedCommands(line: CommandLine): void {
         ),
       ),
     );
-  addVerb(retained, 'clear', 'clear the retained messages that match')
+  addVerb(retained, 'clear', 'clear the retained messages that match', [
+    'retained clear plant/7/temp',
+    "retained clear 'plant/7/#'",
+  ])
     .argument('<filter>')
     .action(
       asks(line, async (admin, options: AdminOptions, filter: string) => {
@@ -210,7 +229,10 @@ interface Mapping {
 function addMappingCommands(line: CommandLine): void {
   const { surroundings } = line;
   const mapping = addNoun(line, 'mapping', 'rules between MQTT and Kafka topics', MAPPING_EXAMPLES);
-  addVerb(mapping, 'list', 'the rules, in the order in which they count').action(
+  addVerb(mapping, 'list', 'the rules, in the order in which they count', [
+    'mapping list',
+    'mapping list --output json | jq -r .match',
+  ]).action(
     asks(line, (admin, options: AdminOptions) =>
       printItems(
         surroundings,
@@ -223,7 +245,11 @@ function addMappingCommands(line: CommandLine): void {
       ),
     ),
   );
-  addVerb(mapping, 'resolve', 'what becomes of an MQTT topic, a filter, or a Kafka record')
+  addVerb(mapping, 'resolve', 'what becomes of an MQTT topic, a filter, or a Kafka record', [
+    'mapping resolve plant/7/temp',
+    "mapping resolve 'plant/+/#'",
+    'mapping resolve plant --record --key a/b',
+  ])
     .argument('<name>', 'an MQTT topic; with + or # a filter; with --record a Kafka topic')
     .option('--record', 'of a record in this Kafka topic')
     .option('--key <key>', 'with --record: its key')
@@ -242,13 +268,13 @@ function addMappingCommands(line: CommandLine): void {
     );
 }
 
-function resolvedTable(answer: Readonly<Record<string, unknown>>): string {
+function resolvedTable(answer: Readonly<Record<string, unknown>>, columns?: number): string {
   const { topics, ...rest } = answer;
   const rows = Object.entries(rest).map(([name, value]): Cell[] => [
     name,
     value === null ? null : String(value),
   ]);
-  const text = table(['WHAT', 'IS'], rows);
+  const text = table(['WHAT', 'IS'], rows, columns);
   if (!Array.isArray(topics)) return text;
   const read = topics as { topic: string; rules: unknown[]; partitions: number[] }[]; // the answer for a filter
   return `${text}\n${table(
@@ -258,6 +284,7 @@ function resolvedTable(answer: Readonly<Record<string, unknown>>): string {
       rules.length === 0 ? null : rules.join(' '),
       partitions.length,
     ]),
+    columns,
   )}`;
 }
 
@@ -280,9 +307,10 @@ function sessionCells({
   return [clientId, connected ? 'yes' : 'no', time(expiresAtMs), subscriptions, inflight];
 }
 
-function filterTable(filters: readonly Subscription[]): string {
+function filterTable(filters: readonly Subscription[], columns?: number): string {
   return table(
     ['FILTER', 'QOS'],
     filters.map(({ filter, qos }) => [filter, qos]),
+    columns,
   );
 }

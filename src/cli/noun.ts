@@ -25,10 +25,23 @@ export function addNoun(
     .exitOverride();
 }
 
-/** A verb of a noun, or a command that has none. */
-export function addVerb(parent: Command, name: string, description: string, examples = ''): Command {
-  const command = addAdminOptions(parent.command(name)).description(description);
-  return examples === '' ? command : command.addHelpText('after', examples + EXIT_CODES);
+/**
+ * A verb of a noun, or a command that has none.
+ * @param examples lines behind `polylog`, or the text as help shows it
+ */
+export function addVerb(
+  parent: Command,
+  name: string,
+  description: string,
+  examples: string | readonly string[],
+): Command {
+  const text =
+    typeof examples === 'string'
+      ? examples
+      : ['\nExamples:', ...examples.map((line) => `  polylog ${line}`), ''].join('\n');
+  return addAdminOptions(parent.command(name))
+    .description(description)
+    .addHelpText('after', text + EXIT_CODES);
 }
 
 /** What commander calls: the arguments that the command has, then its options. */
@@ -51,12 +64,19 @@ export function addList<Item>(
     readonly description: string;
     /** What `--search` says of itself. */
     readonly searched: string;
+    /** Of an item in JSON: its name. */
+    readonly nameMember: string;
     readonly path: string;
     readonly headings: readonly string[];
     cellsOf(item: Item): readonly Cell[];
   },
 ): void {
-  addVerb(noun, 'list', list.description)
+  const name = noun.name();
+  addVerb(noun, 'list', list.description, [
+    `${name} list`,
+    `${name} list --search plant`,
+    `${name} list --output json | jq -r .${list.nameMember}`,
+  ])
     .option('--search <text>', list.searched)
     .action(
       asks(line, (admin, options: AdminOptions & { readonly search?: string }) =>
@@ -79,13 +99,17 @@ export function addRemoval(
     readonly verb: string;
     readonly description: string;
     readonly argument: string;
+    readonly example: string;
     /** Of the answer in JSON. */
     readonly done: 'deleted' | 'disconnected';
     pathOf(name: string): string;
     wording(name: string): string;
   },
 ): void {
-  addVerb(noun, removal.verb, removal.description)
+  addVerb(noun, removal.verb, removal.description, [
+    `${noun.name()} ${removal.verb} ${removal.example}`,
+    `${noun.name()} ${removal.verb} ${removal.example} --output json`,
+  ])
     .argument(removal.argument)
     .action(
       asks(line, async (admin, options: AdminOptions, name: string) => {
@@ -117,9 +141,10 @@ export function print<Answer>(
   surroundings: Surroundings,
   { output }: AdminOptions,
   answer: Answer,
-  wording: (answer: Answer) => string,
+  wording: (answer: Answer, columns: number | undefined) => string,
 ): void {
-  surroundings.out(output === 'json' ? `${JSON.stringify(answer)}\n` : wording(answer));
+  const text = output === 'json' ? `${JSON.stringify(answer)}\n` : wording(answer, surroundings.columns);
+  surroundings.out(text);
 }
 
 /** A name in a path. */

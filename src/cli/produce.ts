@@ -3,7 +3,9 @@
 import { InvalidArgumentError } from 'commander';
 import { type AdminClient, AdminFailure, type AdminOptions } from './admin-client.ts';
 import { addVerb, asks, type CommandLine, part, print } from './noun.ts';
+import { Progress } from './progress.ts';
 import { EXIT, type Surroundings } from './surroundings.ts';
+import { textLines } from './text-lines.ts';
 import { wholeNumber } from './topics.ts';
 
 interface ProduceOptions extends AdminOptions {
@@ -36,7 +38,9 @@ Examples:
   polylog produce orders --key 17 --header source=import < lines.txt
   polylog consume orders | polylog produce orders-copy --json
 
-Each line is a value. With --json each is a record as polylog consume prints it: key, value, headers, partition.
+Each line is a value; it ends with LF or with CR LF, neither of which is part of it. With --json each is a record as
+polylog consume prints it: key, value, headers, partition. So a value with a line end in it, or bytes, go by --json.
+What has come is sent at once: Ctrl-C leaves whole records in their order, and says how many.
 `;
 
 export function addProduceCommand(line: CommandLine): void {
@@ -74,28 +78,22 @@ class Producer {
     return { topic: this.#topic, records: this.#records, partitions };
   }
 
-  async run({ input }: Surroundings): Promise<void> {
-    let rest = '';
-    let lines: string[] = [];
-    let characters = 0;
-    const decoder = new TextDecoder('utf-8');
-    for await (const piece of input ?? []) {
-      const pieces = (rest + decoder.decode(piece, { stream: true })).split('\n');
-      rest = pieces.pop() ?? '';
-      for (const each of pieces) {
-        lines.push(each);
-        characters += each.length;
-        if (lines.length < LINES_MAX && characters < CHARACTERS_MAX) continue;
-        await this.#send(lines);
-        lines = [];
-        characters = 0;
+  async run(surroundings: Surroundings): Promise<void> {
+    const { interrupted } = surroundings;
+    const progress = new Progress(surroundings);
+    try {
+      for await (const lines of textLines(surroundings)) {
+        for (const part of partsOf(lines)) {
+          if (interrupted?.aborted === true) break;
+          await this.#send(part);
+          progress.at(() => recordsOf(this.#records));
+        }
       }
-      await this.#send(lines);
-      lines = [];
-      characters = 0;
+    } finally {
+      progress.end();
     }
-    rest += decoder.decode();
-    if (rest !== '') await this.#send([rest]);
+    if (interrupted?.aborted === true)
+      throw new AdminFailure(`interrupted after ${recordsOf(this.#records)}`, EXIT.failed);
   }
 
   async #send(lines: readonly string[]): Promise<void> {
@@ -125,19 +123,35 @@ class Producer {
   }
 
   /** The API names a record by its place in the request, where it names one. */
-  #withLine({ message, exitCode }: AdminFailure, numbers: readonly number[]): AdminFailure {
+  #withLine({ message, exitCode, field }: AdminFailure, numbers: readonly number[]): AdminFailure {
     const told = message.replace(/^records\.(\d+)(\.[^:]+)?: /, (_all, at: string, member = '') => {
       const name = member === '' ? '' : `${member.slice(1)}: `;
       return `line ${numbers[Number(at)]}: ${name}`;
     });
     const done = this.#records === 0 ? '' : `after ${recordsOf(this.#records)}: `;
-    return new AdminFailure(`${done}${told}`, exitCode);
+    // What is wrong with a line is no wrong usage: the command is as it should be.
+    const isOfLine = field?.startsWith('records.') === true || field === 'body';
+    return new AdminFailure(`${done}${told}`, isOfLine ? EXIT.failed : exitCode);
   }
 
   readonly #recordOf = (value: string): string => {
     const { key, header: headers, partition } = this.#options;
     return JSON.stringify({ key, value, headers, partition });
   };
+}
+
+/** As many lines as go together. */
+function* partsOf(lines: readonly string[]): Generator<readonly string[]> {
+  let start = 0;
+  let characters = 0;
+  for (const [at, line] of lines.entries()) {
+    characters += line.length;
+    if (at + 1 - start < LINES_MAX && characters < CHARACTERS_MAX) continue;
+    yield lines.slice(start, at + 1);
+    start = at + 1;
+    characters = 0;
+  }
+  if (start < lines.length) yield lines.slice(start);
 }
 
 function recordsOf(count: number): string {

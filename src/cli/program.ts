@@ -32,6 +32,17 @@ Without --config: polylog.toml in the working directory, else the default that c
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a running hub cannot be reached.
 `;
 
+const START_EXAMPLES = `
+Examples:
+  polylog start
+  polylog start --config gateway.toml
+  polylog start --set listener.kafka.bind=127.0.0.1:9192 --set server.data_dir=/tmp/hub
+  POLYLOG__LOG__LEVEL=debug polylog start                the environment, as any key: see config/README.md
+
+SIGTERM and Ctrl-C stop it in less than 5 s; a second one ends it at once, and loses nothing that was acknowledged either.
+SIGHUP lets it read its configuration again. Exit codes: 0 stopped, 1 could not start or failed, 2 wrong usage.
+`;
+
 const CHECK_EXAMPLES = `
 Examples:
   polylog check
@@ -76,6 +87,7 @@ function buildProgram(surroundings: Surroundings, finish: (exitCode: number) => 
 
   addConfigOptions(program.command('start'))
     .description('run the hub until SIGTERM or SIGINT')
+    .addHelpText('after', START_EXAMPLES)
     .action(async (options: ConfigOptions) => {
       const { start } = await import('./start.ts');
       finish(await start(options, surroundings));

@@ -1,47 +1,53 @@
-// Much data to a stream, as fast as its reader takes it. A reader that has enough (`head`) and goes away is no fault:
-// the writer is told to stop.
+// The standard output. Much data goes to it as fast as its reader takes it. A reader that has enough (`head`) and goes away
+// is no fault: the writer is told to stop. Where it cannot be written (a full disk behind `>`), that is told once.
 import type { Writable } from 'node:stream';
 
 export class StreamOutput {
   readonly #stream: Writable;
-  #listening = false;
+  readonly #onFailure: (error: Error) => void;
   #gone = false;
-  #failure: Error | undefined;
   #waiting: (() => void) | undefined;
 
-  constructor(stream: Writable) {
+  /** @param onFailure called once, when the stream fails otherwise than by its reader's going. */
+  constructor(stream: Writable, onFailure: (error: Error) => void) {
     this.#stream = stream;
+    this.#onFailure = onFailure;
+    stream.on('drain', () => this.#goOn());
+    stream.on('close', () => this.#end());
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      const isFailure = error.code !== 'EPIPE' && !this.#gone;
+      this.#end();
+      if (isFailure) this.#onFailure(error);
+    });
   }
 
-  /**
-   * Resolves when there is room for more: true, or false once nobody reads. One call at a time. Rejects when the
-   * stream fails otherwise (a full disk behind `>`).
-   */
+  put(text: string): void {
+    if (!this.#gone) this.#stream.write(text);
+  }
+
+  /** Resolves when there is room for more: true, or false once nothing is taken any more. One call at a time. */
   async write(text: string): Promise<boolean> {
-    this.#listen();
     if (!this.#gone && !this.#stream.write(text) && !this.#gone) {
       await new Promise<void>((resolve) => {
         this.#waiting = resolve;
       });
     }
-    if (this.#failure !== undefined) throw this.#failure;
     return !this.#gone;
   }
 
-  /** From the first write on, so that other commands keep what the stream does by itself. */
-  #listen(): void {
-    if (this.#listening) return;
-    this.#listening = true;
-    this.#stream.on('drain', () => this.#goOn());
-    this.#stream.on('close', () => this.#end(undefined));
-    this.#stream.on('error', (error: NodeJS.ErrnoException) => {
-      this.#end(error.code === 'EPIPE' ? undefined : error);
-    });
+  /** Resolves when what was written before is out: true, or false when it is not and never will be. */
+  async taken(): Promise<boolean> {
+    if (!this.#gone) {
+      // An error is told by its event, which comes behind the callback.
+      await new Promise<void>((resolve) => {
+        this.#stream.write('', () => setImmediate(resolve));
+      });
+    }
+    return !this.#gone;
   }
 
-  #end(failure: Error | undefined): void {
+  #end(): void {
     this.#gone = true;
-    this.#failure ??= failure;
     this.#goOn();
   }
 

@@ -11,6 +11,10 @@ export interface Surroundings {
   /** Of the terminal; absent = the output is no terminal. */
   readonly columns?: number;
   readonly input?: AsyncIterable<Uint8Array>;
+  /** All that was put out has been taken: true, or false where nobody reads, or nothing can be written. */
+  taken?(): Promise<boolean>;
+  /** How far long work is, on a line of the terminal that the next one replaces; absent = there is no terminal. */
+  progress?(text: string): void;
   /** From the first look on, Ctrl-C ends what is under way instead of the process. */
   readonly interrupted?: AbortSignal;
   readonly environment: Environment;

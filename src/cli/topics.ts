@@ -52,12 +52,16 @@ export function addTopicCommands(line: CommandLine): void {
   addList<TopicItem>(line, topics, {
     description: 'each topic, with what is in it',
     searched: 'only names that hold it',
+    nameMember: 'topic',
     path: '/api/v1/topics',
     headings: HEADINGS,
     cellsOf,
   });
 
-  addVerb(topics, 'describe', 'one topic with its configuration')
+  addVerb(topics, 'describe', 'one topic with its configuration', [
+    'topics describe orders',
+    'topics describe orders --output json | jq -r \'.config[] | select(.source == "topic").name\'',
+  ])
     .argument('<topic>')
     .action(
       asks(line, async (admin, options: AdminOptions, name: string) =>
@@ -65,7 +69,10 @@ export function addTopicCommands(line: CommandLine): void {
       ),
     );
 
-  addVerb(topics, 'create', 'make a topic')
+  addVerb(topics, 'create', 'make a topic', [
+    'topics create orders',
+    'topics create orders --partitions 12 --config retention.ms=604800000 --config cleanup.policy=compact',
+  ])
     .argument('<topic>')
     .option('--partitions <number>', 'default: what the hub is configured with', wholeNumber)
     .option('--config <name=value>', "one of Kafka's topic configs; may be repeated", addEntry)
@@ -73,11 +80,15 @@ export function addTopicCommands(line: CommandLine): void {
       asks(line, async (admin, options: CreateOptions, topic: string) => {
         const { partitions, config = {} } = options;
         const body = { topic, ...(partitions === undefined ? {} : { partitions }), config };
-        print(surroundings, options, await admin.ask<Topic>('POST', '/api/v1/topics', { body }), wordingOf);
+        const answer = await admin.ask<Topic>('POST', '/api/v1/topics', { body });
+        print(surroundings, options, answer, changedWording(Object.keys(config)));
       }),
     );
 
-  addVerb(topics, 'alter', 'change entries of its configuration')
+  addVerb(topics, 'alter', 'change entries of its configuration', [
+    'topics alter orders --config retention.ms=86400000',
+    'topics alter orders --unset retention.ms --unset max.message.bytes',
+  ])
     .argument('<topic>')
     .option('--config <name=value>', 'set an entry; may be repeated', addEntry)
     .option('--unset <name>', 'let the hub say again; may be repeated', addUnset)
@@ -87,17 +98,17 @@ export function addTopicCommands(line: CommandLine): void {
         if (Object.keys(config).length === 0)
           throw new AdminFailure('nothing to change: say --config or --unset', EXIT.wrongUsage);
         const answer = await admin.ask<Topic>('PATCH', pathOf(name), { body: { config } });
-        print(surroundings, options, answer, wordingOf);
+        print(surroundings, options, answer, changedWording(Object.keys(config)));
       }),
     );
 
-  addVerb(topics, 'add-partitions', 'let it have more partitions')
+  addVerb(topics, 'add-partitions', 'let it have more partitions', ['topics add-partitions orders 24'])
     .argument('<topic>')
     .argument('<count>', 'how many there are then', wholeNumber)
     .action(
       asks(line, async (admin, options: AdminOptions, name: string, count: number) => {
         const answer = await admin.ask<Topic>('POST', `${pathOf(name)}/partitions`, { body: { count } });
-        print(surroundings, options, answer, wordingOf);
+        print(surroundings, options, answer, changedWording([]));
       }),
     );
 
@@ -105,6 +116,7 @@ export function addTopicCommands(line: CommandLine): void {
     verb: 'delete',
     description: 'delete a topic and its records',
     argument: '<topic>',
+    example: 'orders',
     done: 'deleted',
     pathOf,
     wording: (topic) => `${topic} is deleted`,
@@ -162,7 +174,7 @@ export function addOffsetsCommand(line: CommandLine): void {
     );
 }
 
-function offsetsTable({ partitions }: Offsets): string {
+function offsetsTable({ partitions }: Offsets, columns?: number): string {
   const asked = partitions[0]?.at.map((each) => each.query.toUpperCase()) ?? [];
   const rows = partitions.map((each) => [
     ...[each.partition, each.logStart, each.logEnd, each.highWatermark, each.lastStable, size(each.bytes)],
@@ -171,7 +183,7 @@ function offsetsTable({ partitions }: Offsets): string {
       return recordTimestampMs === null ? offset : `${offset} (${time(recordTimestampMs)})`;
     }),
   ]);
-  return table(['PARTITION', 'START', 'END', 'HIGH WATERMARK', 'STABLE', 'SIZE', ...asked], rows);
+  return table(['PARTITION', 'START', 'END', 'HIGH WATERMARK', 'STABLE', 'SIZE', ...asked], rows, columns);
 }
 
 const pathOf = (topic: string): string => `/api/v1/topics/${part(topic)}`;
@@ -184,9 +196,16 @@ function cellsOf(item: TopicItem) {
   return [topic, partitions, records, size(bytes), cleanupPolicy, of];
 }
 
-function wordingOf(topic: Topic): string {
+function wordingOf(topic: Topic, columns?: number): string {
   const config = topic.config.map(({ name, value, source }) => [name, value, source]);
-  return `${table(HEADINGS, [cellsOf(topic)])}\n${table(['CONFIG', 'VALUE', 'FROM'], config)}`;
+  const head = table(HEADINGS, [cellsOf(topic)], columns);
+  return config.length === 0 ? head : `${head}\n${table(['CONFIG', 'VALUE', 'FROM'], config, columns)}`;
+}
+
+/** The topic, and of its configuration what was just said. */
+function changedWording(names: readonly string[]) {
+  return (topic: Topic, columns?: number): string =>
+    wordingOf({ ...topic, config: topic.config.filter(({ name }) => names.includes(name)) }, columns);
 }
 
 /** Of something that there is at least one of. */

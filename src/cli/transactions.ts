@@ -33,7 +33,10 @@ export function addTransactionCommands(line: CommandLine): void {
   const { surroundings } = line;
   const transactions = addNoun(line, 'transactions', 'transactions of a running hub', EXAMPLES);
 
-  addVerb(transactions, 'list', 'each transactional id with the state of its last transaction').action(
+  addVerb(transactions, 'list', 'each transactional id with the state of its last transaction', [
+    'transactions list',
+    'transactions list --output json | jq -r \'select(.state == "ongoing").transactionalId\'',
+  ]).action(
     asks(line, (admin, options: AdminOptions) =>
       printItems(
         surroundings,
@@ -49,6 +52,7 @@ export function addTransactionCommands(line: CommandLine): void {
     transactions,
     'describe',
     'one transactional id: its producer, and what its open transaction has written to',
+    ['transactions describe orders-7', 'transactions describe orders-7 --output json | jq .partitions'],
   )
     .argument('<id>', 'transactional id')
     .action(
@@ -57,7 +61,9 @@ export function addTransactionCommands(line: CommandLine): void {
       ),
     );
 
-  addVerb(transactions, 'abort', 'abort the open transaction and fence its producer')
+  addVerb(transactions, 'abort', 'abort the open transaction and fence its producer', [
+    'transactions abort orders-7',
+  ])
     .argument('<id>', 'transactional id')
     .action(
       asks(line, async (admin, options: AdminOptions, id: string) =>
@@ -83,11 +89,11 @@ function cellsOf(item: TransactionItem) {
   ];
 }
 
-function wordingOf(transaction: Transaction): string {
+function wordingOf(transaction: Transaction, columns?: number): string {
   const places = [
     ...transaction.partitions.map(({ topic, partition }) => ['topic', `${topic}:${partition}`]),
     ...transaction.groups.map((group) => ['group', group]),
   ];
-  const head = table(HEADINGS, [cellsOf(transaction)]);
-  return places.length === 0 ? head : `${head}\n${table(['KIND', 'WRITTEN TO'], places)}`;
+  const head = table(HEADINGS, [cellsOf(transaction)], columns);
+  return places.length === 0 ? head : `${head}\n${table(['KIND', 'WRITTEN TO'], places, columns)}`;
 }

@@ -15,17 +15,13 @@ export async function bench(
   surroundings: Surroundings,
 ): Promise<number> {
   const ends = new OpenEnds(options, surroundings);
-  const isTerminal = surroundings.columns !== undefined;
   try {
     const load = new Load({
       ...{ records: options.records, size: options.size, rate: options.rate },
       interrupted: surroundings.interrupted,
-      progress: (arrived) => {
-        if (isTerminal) surroundings.err(`\r${arrived} of ${options.records}`);
-      },
+      progress: (arrived) => surroundings.progress?.(`${arrived} of ${options.records}`),
     });
-    const result = await load.run(await ends.open(protocol, load));
-    if (isTerminal) surroundings.err('\r\x1b[K');
+    const result = await load.run(await ends.open(protocol, load)).finally(() => surroundings.progress?.(''));
     surroundings.out(lineOf(protocol, options, result));
     const isWhole = result.arrived === options.records;
     return isWhole || surroundings.interrupted?.aborted === true ? EXIT.done : EXIT.failed;

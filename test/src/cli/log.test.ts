@@ -370,9 +370,13 @@ describe('wrong usage', () => {
 });
 
 describe('output without end', () => {
+  const fail = (error: Error): never => {
+    throw error;
+  };
+
   it('waits for a slow reader', async () => {
     const stream = new PassThrough({ highWaterMark: 10 });
-    const output = new StreamOutput(stream);
+    const output = new StreamOutput(stream, fail);
     const order: string[] = [];
     const writing = output
       .write('more than ten characters')
@@ -384,19 +388,29 @@ describe('output without end', () => {
     expect(order).toEqual(['reading', 'written true']);
   });
 
+  it('is taken when the reader has it', async () => {
+    const stream = new PassThrough({ highWaterMark: 10 });
+    const output = new StreamOutput(stream, fail);
+    output.put('some');
+    expect(await output.taken()).toBe(true);
+    expect(stream.read()?.toString()).toBe('some');
+  });
+
   it('ends when the reader goes away, also in the middle of a wait', async () => {
     const stream = new PassThrough({ highWaterMark: 10 });
-    const output = new StreamOutput(stream);
+    const output = new StreamOutput(stream, fail);
     const writing = output.write('more than ten characters');
     stream.destroy(Object.assign(new Error('gone'), { code: 'EPIPE' }));
     expect([await writing, await output.write('more')]).toEqual([false, false]);
   });
 
-  it('of another failure is an error', async () => {
+  it('of another failure ends, and is told once', async () => {
     const stream = new PassThrough({ highWaterMark: 10 });
-    const output = new StreamOutput(stream);
+    const told: string[] = [];
+    const output = new StreamOutput(stream, ({ message }) => told.push(message));
     const writing = output.write('more than ten characters');
     stream.destroy(new Error('no space left'));
-    await expect(writing).rejects.toThrow('no space left');
+    expect([await writing, await output.taken(), told]).toEqual([false, false, ['no space left']]);
+    output.put('nothing');
   });
 });
