@@ -1,7 +1,7 @@
-// What npm makes of the repository, in an empty folder: the package's files, and a hub that comes out of it. And what the
-// image is built from, without a container: the same files in a folder of their own.
-import { deepEqual, equal, ok } from 'node:assert/strict';
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+// What npm makes of the repository, in an empty folder: the package's files, a hub that comes out of it, and where a unit of
+// systemd finds it.
+import { deepEqual, equal, match, ok } from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Child, run } from '../helpers/child.ts';
 import { temporaryDirectory } from '../helpers/hub-process.ts';
@@ -105,36 +105,37 @@ async function innermost(pid: number): Promise<number> {
   return code === 0 ? innermost(Number(stdout.toString().trim().split(/\s+/)[0])) : pid;
 }
 
-const imageBuild: InteropCase = {
-  name: 'the Dockerfile: what its first stage copies is what npm run build needs',
+const systemd: InteropCase = {
+  name: 'npm install of the packed file: the program is where the systemd unit looks for it, and takes what it is told',
   needs: [],
-  timeoutMs: INSTALL_MS,
+  timeoutMs: 2 * INSTALL_MS,
   async run() {
     const directory = temporaryDirectory();
     try {
-      const [, stage] = readFileSync(join(repository, 'config/deploy/Dockerfile'), 'utf8').split(
-        /^FROM .*$/m,
-      );
-      for (const [, sources = '', target = ''] of stage!.matchAll(/^COPY (.*) (\S+)$/gm))
-        for (const source of sources.split(' '))
-          cpSync(join(repository, source), join(directory.path, target === './' ? source : target), {
-            recursive: true,
-          });
-      // In place of `npm ci`, which other cases prove.
-      mkdirSync(directory.path, { recursive: true });
-      symlinkSync(join(repository, 'node_modules'), join(directory.path, 'node_modules'));
-      await run('npm', ['run', 'build'], { workingDirectory: directory.path, timeoutMs: INSTALL_MS });
-      const version = await run('node', ['dist/command/main.cjs', '--version'], {
-        workingDirectory: directory.path,
+      const told = await run('npm', ['pack', '--json', '--pack-destination', directory.path], {
+        workingDirectory: repository,
       });
-      const { version: own } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
-        version: string;
-      };
-      equal(version.toString(), `${own}\n`);
+      const [{ filename }] = JSON.parse(told.toString()) as [Packed];
+      const prefix = join(directory.path, 'opt/polylog');
+      // As config/deploy/README.md says it.
+      await run('npm', ['install', '--omit=dev', '--prefix', prefix, join(directory.path, filename)], {
+        timeoutMs: INSTALL_MS,
+      });
+      const unit = readFileSync(join(repository, 'config/deploy/polylog.service'), 'utf8');
+      const check = /^ExecStartPre=\/opt\/polylog\/(\S+) (.*)$/m.exec(unit);
+      const [program = '', argv = ''] = check?.slice(1) ?? [];
+      const config = join(repository, 'config/polylog.toml');
+      const said = await run(
+        join(prefix, program),
+        argv.split(' ').map((word) => (word === '/etc/polylog/polylog.toml' ? config : word)),
+        { workingDirectory: directory.path },
+      );
+      match(said.toString(), /polylog\.toml: nothing wrong/);
+      ok(existsSync(join(prefix, 'node_modules/polylog/README.md')));
     } finally {
       directory.remove();
     }
   },
 };
 
-export const packageCases: readonly InteropCase[] = [packed, imageBuild];
+export const packageCases: readonly InteropCase[] = [packed, systemd];

@@ -9,6 +9,7 @@ import { connectSource } from './connect-source.ts';
 import { differential } from './differential/differential.ts';
 import { goClients } from './go-clients.ts';
 import { groupCases } from './groups.ts';
+import { imageCases } from './image.ts';
 import { javaClients } from './java-clients.ts';
 import { kafkaToMqtt } from './kafka-to-mqtt.ts';
 import { logFiles } from './log-files.ts';
@@ -40,6 +41,7 @@ const cases: readonly InteropCase[] = [
   ...topicTools,
   ...logFiles,
   ...packageCases,
+  ...imageCases,
   ...supervisionCases,
   ...pythonClients,
   ...goClients,
