@@ -2,26 +2,33 @@
 // that promises durability can be much faster than this, so the ratio to it says more than a number of one machine.
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Group, type Result, SECONDS_MAX } from './scenario.ts';
+import { percentile } from './statistics.ts';
 
-export interface Group {
-  readonly groupBytes: number;
-  readonly groupRecords: number;
-}
-
-/** Records per second; `records` is how many to write, in whole groups and for three seconds at most. */
-export function measureBaseline(directory: string, group: Group, records: number): number {
+/** Records per second, and how long a group takes; `records` is how many to write, in whole groups and for three seconds at most. */
+export function measureBaseline(directory: string, group: Group, records: number): Result {
   const path = join(directory, 'baseline.log');
   const file = openSync(path, 'w');
   const bytes = Buffer.alloc(group.groupBytes, 'x');
+  const flushesMs: number[] = [];
   const startMs = performance.now();
+  let nowMs = startMs;
   let written = 0;
   try {
-    while (written < records && performance.now() - startMs < 3_000) {
+    while (written < records && nowMs - startMs < SECONDS_MAX * 1_000) {
+      const beforeMs = nowMs;
       writeSync(file, bytes);
       fdatasyncSync(file);
+      nowMs = performance.now();
+      flushesMs.push(nowMs - beforeMs);
       written += group.groupRecords;
     }
-    return written / ((performance.now() - startMs) / 1_000);
+    const perSecond = written / ((nowMs - startMs) / 1_000);
+    flushesMs.sort((one, other) => one - other);
+    return {
+      ...{ recordsPerSecond: perSecond, deliveredPerSecond: perSecond },
+      ...{ p50Ms: percentile(flushesMs, 0.5), p99Ms: percentile(flushesMs, 0.99) },
+    };
   } finally {
     closeSync(file);
     rmSync(path);

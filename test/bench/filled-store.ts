@@ -57,6 +57,7 @@ export function benchPartition(partition: number): PartitionOptions {
 export async function fill(
   log: PartitionLog,
   { gib, batchRecords }: Pick<BenchOptions, 'gib' | 'batchRecords'>,
+  report: (text: string) => void = console.log,
 ): Promise<void> {
   if (log.byteSize >= gib * GIB * 0.99) return;
   const source = Buffer.alloc(RECORD_BYTES);
@@ -78,7 +79,7 @@ export async function fill(
     if (error !== undefined) throw error;
   }
   const seconds = (performance.now() - started) / 1000;
-  console.log(`filled with ${(log.byteSize / GIB).toFixed(2)} GiB in ${seconds.toFixed(1)} s`);
+  report(`filled with ${(log.byteSize / GIB).toFixed(2)} GiB in ${seconds.toFixed(1)} s`);
 }
 
 export function logFilesIn(directory: string, partition: number): string[] {
@@ -139,10 +140,6 @@ export class CountingFileSystem {
       close: () => file.close(),
     };
   }
-}
-
-export function percentile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
 /** A measured figure beside its bar. */

@@ -1,6 +1,6 @@
 // What `npm run bench -- mqtt` measures: loads of 64 bytes, and the bars against mosquitto and aedes, which keep
 // nothing on disk; the hub is durable.
-import type { Bar, Load, Scenario } from './scenario.ts';
+import type { Bar, Load, LoadScenario } from './scenario.ts';
 
 interface Shape {
   readonly qos: number;
@@ -28,7 +28,7 @@ const GROWTH_MIB_MAX = 32;
 const MOSQUITTO_AND_AEDES = ['mosquitto', 'aedes'];
 const PACED = ['--rate', '1000'];
 
-export const mqttScenarios: readonly Scenario[] = [
+export const mqttScenarios: readonly LoadScenario[] = [
   // First: memory that was used and is free again would hide what a connection takes.
   {
     name: 'idle connections, 2,000 of them',
@@ -89,6 +89,18 @@ export const mqttScenarios: readonly Scenario[] = [
     records: 200_000,
     metric: 'deliveredPerSecond',
     bars: [faster('mosquitto', 1.5)],
+  },
+  {
+    name: 'latency from publish to subscriber, QoS 1, at half of what 1 → 1 reaches',
+    load: load({ qos: 1 }),
+    records: 200_000,
+    metric: 'p99BeyondFlushMs',
+    bars: [{ metric: 'p99BeyondFlushMs', atMost: 2 }],
+    notFor: MOSQUITTO_AND_AEDES,
+    variants: { 'closed loop': { load: load({ qos: 1 }) } },
+    pace: { of: 'closed loop', share: 0.5 },
+    // What comes in a millisecond.
+    baseline: { groupBytes: 80 * 160, groupRecords: 80 },
   },
   {
     name: 'from an MQTT publish to a Kafka consumer, 1,000 a second',

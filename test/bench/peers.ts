@@ -16,6 +16,7 @@ export interface Target {
 
 export interface Peer {
   readonly name: string;
+  /** Where it is measured beside the hub in every row; probes ask for it by name. */
   readonly suite: 'kafka' | 'mqtt';
   /** Why it cannot be measured here; undefined when it can. */
   missing(): Promise<string | undefined>;
@@ -34,6 +35,9 @@ function kafka(name: string, settings: Readonly<Record<string, string | number>>
     },
   };
 }
+
+/** They live through the whole run. */
+const LIFE_MS_MAX = 3_600_000;
 
 const VIRTUAL_MACHINE = ['-Xms1g', '-Xmx1g', '-XX:+UseG1GC', '-XX:MaxGCPauseMillis=20'];
 
@@ -56,7 +60,7 @@ const mosquitto: Peer = {
       'max_inflight_messages 0',
     ];
     writeFileSync(join(folder, 'mosquitto.conf'), `${lines.join('\n')}\n`);
-    const child = new Child('mosquitto', ['-c', join(folder, 'mosquitto.conf')], { timeoutMs: 600_000 });
+    const child = new Child('mosquitto', ['-c', join(folder, 'mosquitto.conf')], { timeoutMs: LIFE_MS_MAX });
     await child.waitFor(/running/);
     return { name: 'mosquitto', mqttPort: port, pid: child.pid, stop: () => stopped(child) };
   },
@@ -70,19 +74,62 @@ const aedes: Peer = {
   },
   async start() {
     const program = join(import.meta.dirname, 'aedes-peer.ts');
-    const child = new Child(process.execPath, ['--import', 'tsx', program], { timeoutMs: 600_000 });
+    const child = new Child(process.execPath, ['--import', 'tsx', program], { timeoutMs: LIFE_MS_MAX });
     const port = Number((await child.waitFor(/listening on (\d+)/))[1]);
     return { name: 'aedes', mqttPort: port, pid: child.pid, stop: () => stopped(child) };
   },
 };
 
-export const peers: readonly Peer[] = [
+const PEERS: readonly Peer[] = [
   // Each batch is on disk before it is acknowledged, as it is with the hub.
   kafka('kafka', { 'log.flush.interval.messages': 1 }),
   kafka('kafka-page-cache', {}),
   mosquitto,
   aedes,
 ];
+
+/** Those of a run: a name that is asked for stands for all peers that begin with it (`kafka` for both of Kafka's). */
+export class Peers {
+  readonly #asked: readonly string[];
+  readonly #tell: (text: string) => void;
+  readonly #problems = new Map<string, Promise<string | undefined>>();
+
+  /** @param asked none = all that can be found; `none` = none of them */
+  constructor(asked: readonly string[], tell: (text: string) => void) {
+    this.#asked = asked;
+    this.#tell = tell;
+    for (const name of asked) {
+      if (name !== 'none' && !PEERS.some((peer) => isMeant(peer, name))) tell(`there is no peer ${name}`);
+    }
+  }
+
+  ofSuite(suite: string): Promise<Peer[]> {
+    return this.#available((peer) => peer.suite === suite);
+  }
+
+  named(names: readonly string[]): Promise<Peer[]> {
+    return this.#available(({ name }) => names.includes(name));
+  }
+
+  /** Why one cannot be measured is told once. */
+  async #available(isWanted: (peer: Peer) => boolean): Promise<Peer[]> {
+    const available: Peer[] = [];
+    for (const peer of PEERS.filter(isWanted)) {
+      if (this.#asked.length > 0 && !this.#asked.some((name) => isMeant(peer, name))) continue;
+      const known = this.#problems.get(peer.name);
+      const problem = known ?? peer.missing();
+      this.#problems.set(peer.name, problem);
+      const missing = await problem;
+      if (missing === undefined) available.push(peer);
+      else if (known === undefined) this.#tell(`${peer.name} is not measured: ${missing}`);
+    }
+    return available;
+  }
+}
+
+function isMeant({ name }: Peer, given: string): boolean {
+  return name === given || name.startsWith(`${given}-`);
+}
 
 async function stopped(child: Child): Promise<void> {
   // They keep nothing, and mosquitto forgets a SIGTERM that comes just after it has started.

@@ -1,22 +1,40 @@
-// What a measurement is, as data: a load, the number of its result that counts, and the bars that it is held to.
+// What a measurement is, as data: a load, the number of its result that counts, and the bars that it is held to. Those that
+// are code are probes (probe.ts).
 
 /** The load generators of load/, and Apache's own clients. */
 export type Generator = 'kafka-load' | 'transaction-load' | 'mqtt-load' | 'producer-perf' | 'consumer-perf';
 
-/** The numbers of a result that may be compared. */
-export type Metric =
-  | 'recordsPerSecond'
-  | 'deliveredPerSecond'
-  | 'p99Ms'
-  | 'brokerResidentMiB'
-  | 'residentGrowthMiB'
-  | 'idleConnectionKiB';
+/** The numbers of a result that may be compared, each with what it is told in. */
+export const METRICS = {
+  recordsPerSecond: 'records/s',
+  deliveredPerSecond: 'deliveries/s',
+  megabytesPerSecond: 'MB/s',
+  batchesPerFlush: 'batches a flush',
+  p50Ms: 'ms p50',
+  p99Ms: 'ms p99',
+  p99BeyondFlushMs: 'ms p99 beyond the flush',
+  ms: 'ms',
+  moreMs: 'ms more',
+  readKiB: 'KiB read',
+  indexPercent: '% of the log',
+  brokerResidentMiB: 'MiB',
+  peakResidentMiB: 'MiB at most',
+  residentGrowthMiB: 'MiB grown',
+  idleConnectionKiB: 'KiB a connection',
+  partitionKiB: 'KiB a partition',
+  openFiles: 'files',
+  cpuPercent: '% of a processor',
+} as const;
+
+export type Metric = keyof typeof METRICS;
 
 export interface Bar {
-  /** Name of the peer … */
+  /** Name of the peer, or of another way of the row … */
   readonly against?: string;
   /** … or of another row, for the hub against itself; without either the hub's number is held to another number. */
   readonly againstRow?: string;
+  /** … or to the slowest of what else the row measures. */
+  readonly againstSlowest?: true;
   readonly metric: Metric;
   /** Of hub / peer, or of the hub's number: at least, or at most, so much. */
   readonly atLeast?: number;
@@ -31,27 +49,56 @@ export interface Load {
   readonly beside?: { readonly generator: Generator; readonly args: readonly string[] };
 }
 
-export interface Scenario {
+export interface Measurement {
   readonly name: string;
+  readonly metric: Metric;
+  readonly bars: readonly Bar[];
+  /** In one round, without one before that does not count: what is asked is what a fresh broker does. */
+  readonly isOnce?: boolean;
+  /** Takes minutes: measured only when `--only` names it. */
+  readonly isLong?: boolean;
+}
+
+export interface LoadScenario extends Measurement {
   /** What must be in the topic before. */
   readonly prepare?: Load;
   readonly load: Load;
   /** Records (of `transaction-load`: transactions) of one measured run at most; loads that can be cut short end after {@link SECONDS_MAX}. */
   readonly records: number;
-  readonly metric: Metric;
-  readonly bars: readonly Bar[];
   /** Peers that cannot do it, or that nobody asks about. */
   readonly notFor?: readonly string[];
-  /** In one round, without one before that does not count: what is asked is what a fresh broker does. */
-  readonly isOnce?: boolean;
-  /** Takes minutes: measured only when `--only` names it. */
-  readonly isLong?: boolean;
+  /** Other loads that the hub has in the same turns, before this one, each with what fills its topic. */
+  readonly variants?: Readonly<Record<string, Pick<LoadScenario, 'load' | 'prepare'>>>;
+  /** The load keeps a pace: such a share of the rate that a variant has just reached. */
+  readonly pace?: { readonly of: string; readonly share: number };
   /**
    * What plain Node would do: so many groups of so many bytes, each written and then fdatasynced. A group is
    * what the clients keep in flight, the most that one flush can serve.
    */
-  readonly baseline?: { readonly groupBytes: number; readonly groupRecords: number };
+  readonly baseline?: Group;
 }
+
+export interface Group {
+  readonly groupBytes: number;
+  readonly groupRecords: number;
+}
+
+/** What a load, or a way, reports. */
+export interface Result extends Readonly<Partial<Record<Metric, number>>> {
+  readonly records?: number;
+  readonly loadCpuSeconds?: number;
+  readonly brokerCpuSeconds?: number;
+  /** How something went over time. */
+  readonly series?: readonly SeriesPoint[];
+}
+
+export interface SeriesPoint {
+  readonly atSeconds: number;
+  readonly residentMiB: number;
+  readonly cpuPercent: number;
+}
+
+export const PLAIN_NODE = 'plain Node';
 
 /** Of one run of a closed loop: a broker that is ten times slower is measured for as long as a fast one. */
 export const SECONDS_MAX = 3;

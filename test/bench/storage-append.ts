@@ -1,56 +1,19 @@
 // What the store makes of a disk: durable appends by one and by many waiting appenders, throughput against plain
 // writes flushed as often, reads from memory and from files, openings of many partitions.
 // Run: npx tsx test/bench/storage-append.ts [directory]. Ratios within one run are what counts.
+import { statSync } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BatchCursor } from '../../storage/batch-cursor.ts';
-import { DEFAULT_LOG_CONFIG, type LogStore, type PartitionLog } from '../../storage/index.ts';
+import type { LogStore, PartitionLog } from '../../storage/index.ts';
 import { openBenchStore } from './bench-store.ts';
+import { appendFor, partitionOf, plainReads, plainWritesFor } from './storage-loads.ts';
 
 const SECONDS = 2;
 const TURNS = 10;
 const directory = await mkdtemp(join(process.argv[2] ?? tmpdir(), 'polylog-bench-'));
 const openStore = (): Promise<LogStore> => openBenchStore(directory);
-
-const partitionOf = (partition: number, leaderEpoch = 1) => ({
-  topic: 'bench',
-  topicId: 'bench',
-  partition,
-  logId: partition,
-  leaderEpoch,
-  config: DEFAULT_LOG_CONFIG,
-});
-
-const source = Buffer.alloc(100 * 100, 'x');
-
-function appendBatch(log: PartitionLog, records: number): Promise<unknown> {
-  return log.append({ byteLengthHint: 100 + records * 160 }, (writer) => {
-    const delta = records > 4 ? writer.stage(source) : 0;
-    const from = records > 4 ? writer.staged : source;
-    for (let at = delta; at < delta + records * 100; at += 100) {
-      writer.startRecord(1_764_000_000_000, from, -1, -1, 0);
-      writer.endRecord(from, at, at + 100, null);
-    }
-  }).flushed;
-}
-
-/** Appends for a while from so many appenders, each waiting for its own. Returns the seconds. */
-async function appendFor(
-  log: PartitionLog,
-  count: number,
-  records: number,
-  seconds: number,
-): Promise<number> {
-  const started = performance.now();
-  const until = started + seconds * 1000;
-  await Promise.all(
-    Array.from({ length: count }, async () => {
-      while (performance.now() < until) await appendBatch(log, records);
-    }),
-  );
-  return (performance.now() - started) / 1000;
-}
 
 async function appenders(
   store: LogStore,
@@ -58,11 +21,8 @@ async function appenders(
   count: number,
   records: number,
 ): Promise<number> {
-  const before = { ...store.counters };
-  const seconds = await appendFor(log, count, records, SECONDS);
-  const batches = store.counters.flushedBatches - before.flushedBatches;
-  const flushes = store.counters.flushes - before.flushes;
-  const bytes = store.counters.appendedBytes - before.appendedBytes;
+  const appends = { appenders: count, records, durationMs: SECONDS * 1_000 };
+  const { seconds, batches, flushes, bytes } = await appendFor(store, log, appends);
   console.log(
     `${String(count).padStart(4)} appenders × ${String(records).padStart(3)} records: ` +
       `${Math.round((batches * records) / seconds).toLocaleString('en')} records/s, ` +
@@ -80,19 +40,15 @@ async function againstPlainWrites(store: LogStore, log: PartitionLog, count: num
   const file = await open(join(directory, 'plain'), 'w');
   const ofAppends = { bytes: 0, seconds: 0 };
   const ofWrites = { bytes: 0, seconds: 0 };
+  const durationMs = (SECONDS * 1_000) / TURNS;
   for (let turn = 0; turn < TURNS; turn++) {
-    const before = { ...store.counters };
-    ofAppends.seconds += await appendFor(log, count, 100, SECONDS / TURNS);
-    const bytes = store.counters.appendedBytes - before.appendedBytes;
-    ofAppends.bytes += bytes;
-    const block = Buffer.alloc(Math.round(bytes / (store.counters.flushes - before.flushes)), 'x');
-    const started = performance.now();
-    while (performance.now() < started + (SECONDS * 1000) / TURNS) {
-      await file.write(block, 0, block.length, ofWrites.bytes);
-      await file.datasync();
-      ofWrites.bytes += block.length;
-    }
-    ofWrites.seconds += (performance.now() - started) / 1000;
+    const appended = await appendFor(store, log, { appenders: count, records: 100, durationMs });
+    ofAppends.bytes += appended.bytes;
+    ofAppends.seconds += appended.seconds;
+    const blockBytes = Math.round(appended.bytes / appended.flushes);
+    const written = await plainWritesFor(file, blockBytes, durationMs);
+    ofWrites.bytes += written.bytes;
+    ofWrites.seconds += written.seconds;
   }
   await file.close();
   const appended = ofAppends.bytes / ofAppends.seconds / 1e6;
@@ -122,21 +78,6 @@ async function scan(log: PartitionLog, from: number, what: string): Promise<void
   );
 }
 
-async function plainReads(): Promise<void> {
-  const file = await open(join(directory, 'plain'), 'r');
-  const started = performance.now();
-  let position = 0;
-  for (;;) {
-    const bytes = Buffer.allocUnsafeSlow(1 << 20);
-    const { bytesRead } = await file.read(bytes, 0, bytes.length, position);
-    if (bytesRead === 0) break;
-    position += bytesRead;
-  }
-  await file.close();
-  const seconds = (performance.now() - started) / 1000;
-  console.log(`plain reads of 1 MiB: ${(position / seconds / 1e6).toFixed(0)} MB/s`);
-}
-
 try {
   let store = await openStore();
   const log = await store.openPartition(partitionOf(0));
@@ -147,7 +88,9 @@ try {
   await appenders(store, log, 256, 100);
   await againstPlainWrites(store, log, 16);
   await againstPlainWrites(store, log, 256);
-  await plainReads();
+  const { size } = statSync(join(directory, 'plain'));
+  const readMs = await plainReads([join(directory, 'plain')]);
+  console.log(`plain reads of 1 MiB: ${(size / readMs / 1e3).toFixed(0)} MB/s`);
   await scan(log, 0, 'read from files');
   await scan(log, Math.max(0, log.flushedOffset - 100_000), 'read the last 100,000 records from memory');
 

@@ -1,10 +1,7 @@
 // Reads of a large log from its files: sequential against `cat` and against plain reads of node, at random places by
 // offset, with the page cache warm and cold; and what its index takes.
 // Run: npx tsx test/bench/storage-read.ts [--gib 1] [--batch 16] [--directory DIR]. Each figure stands beside its bar.
-import { execFileSync } from 'node:child_process';
-import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BatchCursor } from '../../storage/batch-cursor.ts';
 import type { LogStore, PartitionLog } from '../../storage/index.ts';
 import { openBenchStore } from './bench-store.ts';
 import {
@@ -14,49 +11,13 @@ import {
   fill,
   judge,
   logFilesIn,
-  percentile,
   sizeOf,
 } from './filled-store.ts';
+import { percentile } from './statistics.ts';
+import { catFiles, logReads, plainReads, randomReads } from './storage-loads.ts';
 
 const MIB = 1024 * 1024;
 const options = await benchOptions();
-
-function catFiles(paths: readonly string[]): number {
-  const started = performance.now();
-  execFileSync('sh', ['-c', 'cat "$@" > /dev/null', 'sh', ...paths]);
-  return performance.now() - started;
-}
-
-async function plainReads(paths: readonly string[]): Promise<number> {
-  const bytes = Buffer.alloc(MIB);
-  const started = performance.now();
-  for (const path of paths) {
-    const file = await open(path, 'r');
-    for (let position = 0; ; ) {
-      const { bytesRead } = await file.read(bytes, 0, bytes.length, position);
-      if (bytesRead === 0) break;
-      position += bytesRead;
-    }
-    await file.close();
-  }
-  return performance.now() - started;
-}
-
-async function logReads(log: PartitionLog, maxBytes: number, withRecords: boolean): Promise<number> {
-  const cursor = new BatchCursor();
-  const end = log.flushedOffset;
-  const started = performance.now();
-  for (let offset = log.logStartOffset; offset < end; ) {
-    const range = log.readCached(offset, maxBytes, end) ?? (await log.read(offset, maxBytes, end));
-    if (withRecords) {
-      cursor.reset(range);
-      while (cursor.nextBatch()) while (cursor.nextRecord());
-    }
-    range.release?.();
-    offset = range.nextOffset;
-  }
-  return performance.now() - started;
-}
 
 async function sequential(log: PartitionLog, paths: readonly string[], cold: boolean): Promise<void> {
   const bytes = log.byteSize;
@@ -89,17 +50,7 @@ async function sequential(log: PartitionLog, paths: readonly string[], cold: boo
 
 async function atRandom(log: PartitionLog, paths: readonly string[], cold: boolean): Promise<void> {
   if (cold && !dropFromCache(paths)) return;
-  const times: number[] = [];
-  const end = log.flushedOffset;
-  for (let turn = 0; turn < (cold ? 2000 : 10_000); turn++) {
-    const offset = Math.floor(Math.random() * end);
-    const started = performance.now();
-    const range = await log.read(offset, 1, end);
-    times.push(performance.now() - started);
-    if (range.nextOffset <= offset) throw new Error(`nothing at ${offset}`);
-    range.release?.();
-  }
-  times.sort((a, b) => a - b);
+  const times = await randomReads(log, cold ? 2000 : 10_000);
   const [p50, p99] = [percentile(times, 0.5), percentile(times, 0.99)];
   const barMs = cold ? 5 : 0.3;
   const what = `get by offset at a random place, ${cold ? 'cold' : 'warm'} page cache`;

@@ -58,7 +58,8 @@ export async function startHubProcess(
   writeFileSync(config, hubConfigText(join(directory, 'data'), more, protocols, fixed));
   const child = new Child(process.execPath, [program, 'start', '--config', config], {
     workingDirectory: directory,
-    timeoutMs: 900_000,
+    // Measurements of half an hour included.
+    timeoutMs: 3_600_000,
   });
   const ports = await readPorts(child);
   return {

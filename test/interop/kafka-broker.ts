@@ -63,9 +63,7 @@ export async function startKafkaBroker(
   const child = new Child(
     'java',
     ['-Dorg.slf4j.simpleLogger.log.kafka.server=info', ...program('kafka.Kafka', properties)],
-    {
-      timeoutMs: 900_000,
-    },
+    { timeoutMs: 3_600_000 },
   );
   await child.waitFor(/Transition from STARTING to STARTED/, 120_000);
   return {

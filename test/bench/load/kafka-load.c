@@ -2,14 +2,16 @@
 //
 //   kafka-load --port N --topic T --mode produce|fetch|latency|once|paced|arrivals [--records N] [--seconds N]
 //              [--size BYTES] [--batch RECORDS] [--connections N] [--in-flight N] [--acks -1|0|1]
-//              [--rate RECORDS_PER_SECOND] [--max-bytes N] [--pid BROKER]
+//              [--rate RECORDS_PER_SECOND] [--laps N] [--max-bytes N] [--pid BROKER]
 //
 // produce   closed loop: each connection keeps --in-flight requests of --batch records of --size bytes going
-// fetch     each connection reads partition 0 from offset 0 until it has seen --records
+// fetch     each connection reads partition 0 from offset 0 until it has seen --records, --laps times over
 // once      one record at a time: the time from request to answer
-// latency   single records at --rate, and a long-polling consumer: the time from produce to arrival, record by record
+// latency   single records at --rate by --connections producers in turn, and a long-polling consumer: the time from
+//           produce to arrival, record by record
 // paced     the producing half of latency; arrivals: the consuming half, of --records that anybody stamps so (the first
-//           eight bytes of the value are the sender's CLOCK_MONOTONIC in seconds, a double). It says `ready` first.
+//           eight bytes of the value are the sender's CLOCK_MONOTONIC in seconds, a double; others are only counted). It
+//           says `ready` first, and its clock starts with the first arrival.
 //
 // --seconds ends produce and once early, so that a slow broker is measured for as long as a fast one.
 // Partition 0 of the topic is used; a topic that is missing is created by asking for its metadata.
@@ -22,7 +24,7 @@ enum { API_PRODUCE = 0, API_FETCH = 1, API_LIST_OFFSETS = 2, API_METADATA = 3 };
 
 static const char *topic = "bench", *mode = "produce";
 static long port = 9092, records = 100000, size = 100, batch = 100, connections = 1, in_flight = 5, acks = -1,
-            rate = 1000, max_bytes = 1 << 20, seconds_max = 100, broker_pid = 0;
+            rate = 1000, laps = 1, max_bytes = 1 << 20, seconds_max = 100, broker_pid = 0;
 static double stop_at;
 
 typedef struct {
@@ -132,6 +134,7 @@ static void send_fetch(Client *client) {
 
 static long acknowledged, fetched, fetched_bytes;
 static bool is_stamped;
+static Costs first_arrival;
 
 static void read_produce_answer(const uint8_t *answer) {
   const uint8_t *at = answer + 4 + 4;  // correlation id, one topic
@@ -154,7 +157,7 @@ static void read_stamps(Client *client, const uint8_t *bytes) {
     if (key_length > 0) at += key_length;
     if (read_varint(&at) < 8 || offset < client->offset) continue;
     memcpy(&sent_at, at, sizeof sent_at);
-    latency_add(time - sent_at);
+    if (is_stamp(sent_at, time)) latency_add(time - sent_at);
   }
 }
 
@@ -162,6 +165,7 @@ static void read_batch(Client *client, const uint8_t *bytes) {
   uint64_t next_offset = load_u64(bytes) + load_u32(bytes + 23) + 1;
   // A batch may start below the offset asked for: what lies below was counted before.
   if (next_offset <= client->offset) return;
+  if (fetched == 0 && is_stamped) first_arrival = costs_now((int)broker_pid);
   client->seen += (long)(next_offset - client->offset);
   fetched += (long)(next_offset - client->offset);
   if (is_stamped) read_stamps(client, bytes);
@@ -308,8 +312,9 @@ static long run_fetch(void) {
   while (running) {
     running = false;
     for (long i = 0; i < client_count; i++) {
-      if (clients[i].seen >= records) continue;
+      if (clients[i].seen >= records * laps) continue;
       running = true;
+      if (clients[i].outstanding == 0 && clients[i].offset >= (uint64_t)records) clients[i].offset = 0;
       if (clients[i].outstanding == 0) send_fetch(&clients[i]);
     }
     if (running) poll_clients(1000);
@@ -331,17 +336,18 @@ static long run_once(void) {
   return done;
 }
 
-// Either may be NULL: the other half is elsewhere.
-static long run_paced(Client *producer, Client *consumer) {
+// Either half may be elsewhere: then there are no producers, or the consumer is NULL.
+static long run_paced(long producers, Client *consumer) {
   double next_at = now_seconds();
   while (consumer != NULL ? fetched < records : acknowledged < records) {
-    bool due = false;
+    long first = sent;
     if (consumer != NULL && consumer->outstanding == 0) send_fetch(consumer);
-    for (; producer != NULL && sent < records && next_at <= now_seconds(); sent++, next_at += 1.0 / (double)rate, due = true) {
+    for (; producers > 0 && sent < records && next_at <= now_seconds(); sent++, next_at += 1.0 / (double)rate) {
       stamp_produce();
-      send_produce(producer);
+      send_produce(&clients[sent % producers]);
     }
-    if (due) connection_flush(&producer->connection, producer);
+    for (long i = 0; i < producers && first + i < sent; i++)
+      connection_flush(&clients[(first + i) % producers].connection, &clients[(first + i) % producers]);
     poll_clients(1);
   }
   return records;
@@ -353,7 +359,7 @@ int main(int count, char **arguments) {
       {"--records", &records, NULL},     {"--size", &size, NULL},       {"--batch", &batch, NULL},
       {"--connections", &connections, NULL}, {"--in-flight", &in_flight, NULL}, {"--acks", &acks, NULL},
       {"--rate", &rate, NULL},           {"--max-bytes", &max_bytes, NULL}, {"--pid", &broker_pid, NULL},
-      {"--seconds", &seconds_max, NULL},
+      {"--seconds", &seconds_max, NULL}, {"--laps", &laps, NULL},
       {NULL, NULL, NULL},
   };
   read_options(count, arguments, options);
@@ -361,19 +367,21 @@ int main(int count, char **arguments) {
   bool once = strcmp(mode, "once") == 0, latency = strcmp(mode, "latency") == 0;
   bool paced = strcmp(mode, "paced") == 0, arrivals = strcmp(mode, "arrivals") == 0;
   if (!produces && !fetches && !once && !latency && !paced && !arrivals) fail("unknown mode %s", mode);
-  if (records < 1 || size < 0 || size > 8 << 20 || batch < 1 || batch > 1 << 20 || connections < 1 || in_flight < 1)
+  if (records < 1 || size < 0 || size > 8 << 20 || batch < 1 || batch > 1 << 20 || connections < 1 || in_flight < 1 || rate < 1 ||
+      laps < 1)
     fail("an option is out of range");
   is_stamped = latency || arrivals;
   if ((latency || paced) && size < 8) fail("latency needs records of 8 bytes or more");
   if (latency || paced || once) batch = 1;
-  if (!produces && !fetches) connections = latency ? 2 : 1;
+  long producers = arrivals ? 0 : paced || latency ? connections : 1;
+  if (!produces && !fetches) connections = producers + (latency || arrivals);
 
-  alarm((unsigned)DEADLINE_SECONDS);
+  alarm((unsigned)(DEADLINE_SECONDS + (paced || latency || arrivals ? (double)records / (double)rate : 0)));
   crc_prepare();
   encode_produce();
   open_clients(connections);
   await_topic(&clients[0]);
-  for (long i = 0; i < client_count; i++) clients[i].consumes = fetches || arrivals || (latency && i == 1);
+  for (long i = 0; i < client_count; i++) clients[i].consumes = fetches || arrivals || (latency && i == producers);
   Client *last = &clients[client_count - 1];
   if (is_stamped) last->offset = (uint64_t)log_end(last);
   if (arrivals) printf("ready\n"), fflush(stdout);
@@ -383,8 +391,9 @@ int main(int count, char **arguments) {
   long done = produces  ? run_produce()
               : fetches ? run_fetch()
               : once    ? run_once()
-                        : run_paced(arrivals ? NULL : clients, is_stamped ? last : NULL);
+                        : run_paced(producers, is_stamped ? last : NULL);
   Costs end = costs_now((int)broker_pid);
+  if (arrivals) start = first_arrival;
   double seconds = end.wall - start.wall;
   double bytes = fetches ? (double)fetched_bytes : (double)done * (double)size;
   printf("{\"mode\":\"%s\",\"size\":%ld,\"batch\":%ld,\"connections\":%ld,\"inFlight\":%ld,\"acks\":%ld,", mode, size,

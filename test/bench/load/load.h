@@ -221,6 +221,9 @@ static void latency_add(double seconds) {
   latencies[latency_count++] = seconds;
 }
 
+// What others send need not begin with a time: whatever is not of the last hour is none.
+static inline bool is_stamp(double sent_at, double time) { return sent_at <= time && sent_at > time - 3600; }
+
 static int latency_order(const void *left, const void *right) {
   double difference = *(const double *)left - *(const double *)right;
   return difference < 0 ? -1 : difference > 0;

@@ -6,8 +6,8 @@
 //
 // --idle connections are opened first and do nothing: what the broker has grown by for each is idleConnectionKiB.
 // --filters are subscribed to by one more client, and match nothing that is published. Without publishers it says
-// `ready` and waits for as many messages as others send (the first eight bytes of each are the sender's
-// CLOCK_MONOTONIC in seconds, a double). residentGrowthMiB is what the broker grew by in the last two thirds of the load.
+// `ready` and waits for as many messages as others send (where the first eight bytes of one are the sender's
+// CLOCK_MONOTONIC in seconds, a double, its latency is told); its clock starts with the first. residentGrowthMiB is what the broker grew by in the last two thirds of the load.
 //
 // The loop is closed: no publisher is more than --window messages ahead of the slowest subscriber (or, without
 // subscribers, of its own acknowledgements), so that no queue grows and what is measured is steady. With --rate
@@ -34,6 +34,8 @@ typedef struct {
 
 static Client *clients;
 static long client_count, ready_count, sent_total, acknowledged_total, received_total;
+
+static Costs first_arrival;
 
 static uint8_t *publish_packet;
 static size_t publish_length, packet_id_at, payload_at;
@@ -155,13 +157,15 @@ static void on_publish(Client *client, const uint8_t *packet, const uint8_t *bod
     }
     at += properties;
   }
+  if (received_total == 0) first_arrival = costs_now((int)broker_pid);
   client->received++;
   received_total++;
   // Asking for the time costs: one message in sixteen is enough, all of them when they are few.
   if (size < 8 || (rate == 0 && received_total % 16 != 0)) return;
   double sent_at;
   memcpy(&sent_at, body + at, sizeof sent_at);
-  latency_add(now_seconds() - sent_at);
+  double time = now_seconds();
+  if (is_stamp(sent_at, time)) latency_add(time - sent_at);
 }
 
 static void on_packet(Client *client, const uint8_t *packet, const uint8_t *body) {
@@ -240,10 +244,14 @@ static void publish_more(double started_at) {
   // A window for all: what was sent and has not yet reached the slowest subscriber.
   long ahead = sent_total - slowest_received();
   long due = rate > 0 ? (long)((now_seconds() - started_at) * (double)rate) - sent_total : messages;
+  // With a pace each publisher has its share, and another one is first each time.
+  static long first;
+  long burst_max = rate > 0 && publishers > 0 ? due / publishers + 1 : window;
+  first++;
   for (long i = 0; i < publishers; i++) {
-    Client *client = &clients[i];
+    Client *client = &clients[(first + i) % publishers];
     long burst = 0;
-    while (client->sent < per_publisher && burst < window && due > 0 && (subscribers == 0 || ahead < window) &&
+    while (client->sent < per_publisher && burst < burst_max && due > 0 && (subscribers == 0 || ahead < window) &&
            (qos == 0 || client->sent - client->acknowledged < window) &&
            connection_pending(&client->connection) < 256 * 1024) {
       send_publish(client);
@@ -337,11 +345,13 @@ int main(int count, char **arguments) {
     if (sent_total < to_send || received_total < to_receive || qos > 0) poll_clients(rate > 0 ? 1 : 100);
   }
   Costs end = costs_now((int)broker_pid);
+  if (publishers == 0) start = first_arrival;
   double seconds = end.wall - start.wall;
   printf("{\"mode\":\"mqtt\",\"qos\":%ld,\"version\":%ld,\"publishers\":%ld,\"subscribers\":%ld,\"size\":%ld,", qos,
          version, publishers, subscribers, size);
   printf("\"window\":%ld,\"records\":%ld,\"delivered\":%ld,\"recordsPerSecond\":%.0f,\"deliveredPerSecond\":%.0f,",
-         window, publishers > 0 ? sent_total : received_total, received_total, (double)sent_total / seconds, (double)received_total / seconds);
+         window, publishers > 0 ? sent_total : received_total, received_total,
+         (double)(publishers > 0 ? sent_total : received_total) / seconds, (double)received_total / seconds);
   print_costs(start, end, (int)broker_pid);
   if (idle > 0) printf(",\"idleConnectionKiB\":%.1f", idle_kib);
   if (resident_early > 0)
