@@ -104,7 +104,13 @@ export type MetaOperation =
 
 /** Opens `directory`, making it when it is missing. Throws StorageError: `locked`, `corrupt`, `io`. */
 export async function openMetaStore(directory: string): Promise<MetaStore> {
-  return metaStoreOver(await openMetaDatabase(directory));
+  const database = await openMetaDatabase(directory);
+  try {
+    return await metaStoreOver(database);
+  } catch (error) {
+    await database.close();
+    throw error instanceof StorageError ? error : openError(error, directory);
+  }
 }
 
 /** The MetaStore over an open database, which it closes. */
@@ -332,6 +338,10 @@ function openError(error: unknown, directory: string): StorageError {
   return storageErrorOf(cause, `open ${directory}`);
 }
 
+/** A file of the database that is not there, or ends too early, is told as an error of input and output. */
 function isDamage(error: unknown): boolean {
-  return errorCodeOf(error) === 'LEVEL_CORRUPTION';
+  const code = errorCodeOf(error);
+  if (code === 'LEVEL_CORRUPTION') return true;
+  if (code !== 'LEVEL_IO_ERROR' || !(error instanceof Error)) return false;
+  return /: (?:No such file or directory|Invalid argument)$/.test(error.message);
 }

@@ -110,7 +110,8 @@ async function rebuild(metaStore: MetaStore, topics: readonly FoundTopic[]): Pro
 }
 
 function tell(topics: readonly FoundTopic[], dryRun: boolean, surroundings: Surroundings): void {
-  for (const { name, partitions } of topics) surroundings.out(`${name}: ${partitions} partitions\n`);
+  for (const { name, partitions } of topics)
+    surroundings.out(`${name}: ${partitions} ${partitions === 1 ? 'partition' : 'partitions'}\n`);
   const does = dryRun ? 'would be' : 'are';
   surroundings.out(`${topics.length} topics ${does} known again, with all their records.\n`);
   surroundings.out(
