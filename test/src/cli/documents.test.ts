@@ -193,6 +193,15 @@ describe('a command that is named in passing', () => {
   });
 });
 
+it('README.md names every command', async () => {
+  const help = await polylog(['--help'], '');
+  const commands = [...help.matchAll(/^ {2}([a-z]+)(?: |$)/gm)].map(([, name]) => name!);
+  const named = /^Commands, `polylog --help`: ([\s\S]*?)\.$/m.exec(read('README.md'))![1]!;
+  expect([...named.matchAll(/`([a-z]+)`/g)].map(([, name]) => name!).sort()).toEqual(
+    commands.filter((name) => name !== 'help' && name !== 'polylog').sort(),
+  );
+});
+
 describe('config/coming-from.md', () => {
   const keys = [...read('config/README.md').matchAll(/^\| `([^`]+)`/gm)].map(([, key]) => key!);
   const rows = [...read('config/coming-from.md').matchAll(/^\| (`.*?) +\| +(.*?) *\|/gm)];
