@@ -47,6 +47,10 @@ class HeldTable implements StateTable {
     throw new Error('not of this fake');
   }
 
+  scan(): never {
+    throw new Error('not of this fake');
+  }
+
   write(partition: number, records: readonly StateRecord[]): Promise<undefined> {
     return new Promise((resolve) => {
       const apply = (): void => {
