@@ -39,9 +39,9 @@ const MEMBER_ID_REQUIRED = 79;
 /** Nobody is heard of in between, and nobody is out for that. */
 const SESSION_MS = 1_800_000;
 const IN_FLIGHT = 20;
-const COMMITS = 3000;
+const COMMITS = 1000;
 const HEARTBEATS = 10_000;
-const COMINGS = 200;
+const COMINGS = 100;
 
 interface Membership {
   readonly groupId: string;

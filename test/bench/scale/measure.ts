@@ -109,7 +109,9 @@ async function measureFigure(
   rounds: number,
 ): Promise<MeasuredPoint> {
   if (smallest === undefined || measured === undefined) throw new Error('two hubs are needed');
-  for (let round = 0; round < WARM_UPS && figure.isCold !== true; round++)
+  // A single round is a trial whether it works.
+  const warmUps = figure.isCold === true ? 0 : Math.min(WARM_UPS, rounds - 1);
+  for (let round = 0; round < warmUps; round++)
     for (const world of [smallest, measured]) await figure.measure(world);
   const pairs: { readonly base: Sample; readonly sample: Sample }[] = [];
   for (let round = 0; round < rounds; round++) {

@@ -10,11 +10,19 @@ export function isFlat({ points }: MeasuredFigure): boolean {
   return points.every(({ cpuRatio }) => cpuRatio <= FLAT_RATIO_MAX);
 }
 
-/** Flat, though that was not to be expected, or not flat, though it should be. */
-export function verdictOf(figure: MeasuredFigure): string {
+/** In a word; {@link reasonsOf} has the rest. */
+function verdictOf(figure: MeasuredFigure): string {
   if (figure.points.length === 0) return 'not measured';
   if (isFlat(figure)) return 'flat';
-  return figure.expectation === 'flat' ? 'NOT FLAT' : figure.expectation;
+  return figure.expectation === 'flat' ? '**not flat**' : 'explained';
+}
+
+/** Why what is not flat is not, as a list. */
+export function reasonsOf({ figures }: MeasuredCurve): string {
+  return figures
+    .filter((figure) => !isFlat(figure) && figure.expectation !== 'flat')
+    .map(({ name, expectation }) => `- _${name}_: ${expectation}.`)
+    .join('\n');
 }
 
 export interface CurvePlot {
@@ -126,7 +134,9 @@ export function withScale(
     const found = measured.find(({ name }) => name === curve.name);
     if (found === undefined) return [];
     const plots = plotsOf(curve, found).map(({ file }) => `![${curve.title}](scale/plots/${file})`);
-    return [`### ${curve.title}`, tableOf(curve, found), ...plots];
+    return [`### ${curve.title}`, tableOf(curve, found), reasonsOf(found), ...plots].filter(
+      (part) => part !== '',
+    );
   });
   const text = ['<!-- scale -->', machine, ...parts, '<!-- /scale -->'].join('\n\n');
   // As a function: what a text has of `$` is not a pattern's.

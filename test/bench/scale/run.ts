@@ -15,7 +15,7 @@ import { logSize } from './log-size.ts';
 import { type MeasuredCurve, measureCurve } from './measure.ts';
 import { partitionCount } from './partitions.ts';
 import { recordSize } from './record-size.ts';
-import { plotsOf, tableOf, withScale } from './report.ts';
+import { plotsOf, reasonsOf, tableOf, withScale } from './report.ts';
 import { storedSessions } from './sessions.ts';
 
 /** Those that take longest come last. */
@@ -62,7 +62,9 @@ export async function measureScale(options: ScaleOptions = {}): Promise<ScaleRes
     try {
       const each = await measureCurve(curve, { rounds, pointMax, directory: directory.path, say });
       measured.push(each);
-      say(`\n${tableOf(curve, each)}\n\nin ${((performance.now() - startMs) / 1000).toFixed(0)} s\n`);
+      say(
+        `\n${tableOf(curve, each)}\n${reasonsOf(each)}\nin ${((performance.now() - startMs) / 1000).toFixed(0)} s\n`,
+      );
     } finally {
       directory.remove();
     }
