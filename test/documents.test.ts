@@ -35,8 +35,7 @@ const linksOf = (file: string): string[] =>
 
 it('every document is linked from README.md, or from one that is', () => {
   const reached = new Set(['README.md']);
-  for (const file of reached)
-    for (const link of linksOf(file)) if (documentSet.has(link)) reached.add(link);
+  for (const file of reached) for (const link of linksOf(file)) if (documentSet.has(link)) reached.add(link);
   expect(documents.filter((file) => !reached.has(file))).toEqual([]);
 });
 

@@ -1,7 +1,8 @@
 // The documents: every command in them runs, in their order, against one hub with the rules of config/mapping.md, and prints
 // what stands under it; commands named in passing, and keys of the configuration, are ones that there are.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -191,6 +192,21 @@ describe('a command that is named in passing', () => {
     for (const option of argv.filter((word) => /^--[a-z]/.test(word)))
       expect(own).toContain(option.replace(/[=\]].*$/, ''));
   });
+});
+
+it("README.md's hub in another process starts, tells its address, and ends", async () => {
+  const directory = mkdtempSync(path.join(tmpdir(), 'polylog-readme-'));
+  const code = /```js\n([\s\S]*?)```/.exec(read('README.md'))![1]!;
+  const body = code
+    .replace(/^import (\{.*?\}) from 'polylog';$/m, 'const $1 = polylogModule;')
+    .replace("'data'", JSON.stringify(directory));
+  const told: string[] = [];
+  // An asynchronous function has no constructor of that name to call.
+  const AsyncFunction = (async () => undefined).constructor as FunctionConstructor;
+  const example = new AsyncFunction('polylogModule', 'console', body);
+  await example(await import('../../../src/polylog.ts'), { log: (line: string) => told.push(String(line)) });
+  expect(told).toEqual([expect.stringMatching(/^127\.0\.0\.1:\d+$/)]);
+  rmSync(directory, { recursive: true });
 });
 
 it('README.md names every command', async () => {
