@@ -58,6 +58,10 @@ async function build() {
     format: 'cjs',
     define: { 'import.meta.dirname': '__dirname' },
     legalComments: 'none',
+    minifyWhitespace: true,
+    minifySyntax: true,
+    // Names stay: they are what a stack trace tells. So do lines of a length that can be shown.
+    lineLimit: 160,
     logLevel: 'warning',
   };
   const made = await bundle({

@@ -31,8 +31,23 @@ const importMqtt = () => import('../protocols/mqtt/front-end.ts');
 /** Throws StorageError, HubError or BrokerError with a sentence for the user; nothing is left open then. */
 export function startBroker(config: BrokerConfig, log: Log, options: BrokerOptions = {}): Promise<Broker> {
   const starting = runBroker(config, log, FRONT_ENDS, options);
-  // Should one fail, whoever needs it tells.
-  importKafka().catch(() => {});
-  importMqtt().catch(() => {});
+  const speaks = (...protocols: string[]) =>
+    config.listeners.some(({ protocol }) => protocols.includes(protocol));
+  void importInTurns([
+    ...(speaks('kafka') ? [importKafka] : []),
+    ...(speaks('mqtt', 'mqtt-ws') ? [importMqtt] : []),
+    ...(options.imports ?? []),
+  ]);
   return starting;
+}
+
+/** Enough for the disk to be given its first long work, and for what it has done meanwhile to be gone on with. */
+const BETWEEN_IMPORTS_MS = 2;
+
+async function importInTurns(imports: readonly (() => Promise<unknown>)[]): Promise<void> {
+  for (const load of imports) {
+    await new Promise((resolve) => setTimeout(resolve, BETWEEN_IMPORTS_MS));
+    // Should it fail, whoever needs it tells.
+    await load().catch(() => {});
+  }
 }

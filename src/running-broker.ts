@@ -61,6 +61,8 @@ export interface BrokerOptions {
   readonly startAdmin?: (broker: Broker, listeners: readonly ListenerConfig[]) => Promise<AdminServer>;
   /** Protocols that are at work though no listener speaks them: for who has the hub in his own process. */
   readonly unheard?: readonly string[];
+  /** What will be imported anyway: begun while the stores wait for the disk. */
+  readonly imports?: readonly (() => Promise<unknown>)[];
   readonly clock?: Clock;
   readonly random?: Random;
   readonly fileSystem?: FileSystem;
@@ -124,6 +126,7 @@ class RunningBroker implements Broker {
   #hub: LocalHub | undefined;
   #recovery: Recovery | undefined;
   #stopping: Promise<void> | undefined;
+  #releaseSmallWrites: () => void = () => undefined;
 
   constructor(config: BrokerConfig, log: Log, factories: readonly FrontEndFactory[], options: BrokerOptions) {
     this.#config = config;
@@ -141,8 +144,12 @@ class RunningBroker implements Broker {
   }
 
   async start(): Promise<void> {
-    await this.#openHub();
-    await this.#frontEnds.start(this.#started.hub, this.#config, this.#options.unheard);
+    try {
+      await this.#openHub();
+      await this.#frontEnds.start(this.#started.hub, this.#config, this.#options.unheard);
+    } finally {
+      this.#releaseSmallWrites();
+    }
     this.#state = 'started';
     this.#log.info('started', { ...this.recovery, faults: this.#started.hub.faults().length });
   }
@@ -227,6 +234,7 @@ class RunningBroker implements Broker {
       ...(fileSystem === undefined ? {} : { fileSystem }),
     });
     this.#closings.push({ what: 'log store', work: () => store.close() });
+    this.#releaseSmallWrites = store.holdSmallWrites();
     const metaStore = await openMetaStore(path.join(dataDirectory, 'meta'));
     this.#closings.push({ what: 'meta store', work: () => metaStore.close() });
     const advertised = advertisedBy(this.#config.listeners);

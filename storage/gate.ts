@@ -20,6 +20,15 @@ export class Gate {
     }
   }
 
+  /** Lets nobody through until the returned function is called. For a gate that nobody is within. */
+  hold(): () => void {
+    const width = this.#free;
+    this.#free = 0;
+    return () => {
+      for (let each = 0; each < width; each++) this.leave();
+    };
+  }
+
   /** Whoever has entered leaves. */
   async enter(): Promise<void> {
     if (this.#free > 0) this.#free--;

@@ -78,10 +78,13 @@ export class LogFiles {
 
   /** The log is open. */
   opened(): void {
-    const writing = this.#parts.smallWrites.pass(async () => {
-      if (!this.#closing) await this.#writeManifest('durable');
+    // It is not under way before its turn comes: who closes or deletes the log does not wait for that.
+    void this.#parts.smallWrites.pass(async () => {
+      if (this.#closing) return;
+      const writing = this.#writeManifest('durable');
+      this.#background.add('writing the manifest', writing);
+      await writing.catch(() => undefined); // told by whoever has it in the background
     });
-    this.#background.add('writing the manifest', writing);
   }
 
   /** Whether the log's start has moved and the manifest does not say so. */

@@ -31,7 +31,7 @@ import { type OpenPartition, OpenPartitions } from './open-partitions.ts';
 import { PartitionLog } from './partition-log.ts';
 import { ProducerBudget } from './producer-budget.ts';
 import { ReadAheadBudget } from './read-ahead.ts';
-import { highestEpochOnDisk, type LogFailure, recoverLog } from './recovery.ts';
+import { highestEpochOf, type LogFailure, type LogSurvey, recoverLog, surveyLog } from './recovery.ts';
 import { newCounters, type StoreCounters } from './store-counters.ts';
 import type { StoreParts } from './store-parts.ts';
 import { TailCache } from './tail-cache.ts';
@@ -165,6 +165,8 @@ export class LogStore {
   readonly #maintenance: Maintenance<PartitionLog>;
   /** Of logs that failed and were closed, by directory, until they are opened again or deleted. */
   readonly #failures = new Map<string, LogFailure & { readonly topicId: string }>();
+  /** Of logs that are about to be opened, by directory: who asked for their epochs has looked there already. */
+  readonly #surveys = new Map<string, LogSurvey>();
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -189,6 +191,14 @@ export class LogStore {
       compact: (logs, stopped) => compaction.run(logs, stopped),
     });
     this.#maintenance.start();
+  }
+
+  /**
+   * What is written at leisure waits until the returned function is called: while many logs are opened, there is other
+   * use for the disk and the processor. To be called before the first log is opened, and ended before the store closes.
+   */
+  holdSmallWrites(): () => void {
+    return this.#parts.smallWrites.hold();
   }
 
   /** Where the data is. */
@@ -268,7 +278,9 @@ export class LogStore {
     const directory = partitionDirectory(this.#directory, topic, partition);
     try {
       if (!(await this.#topics.has(topic, topicId))) return 0;
-      return await highestEpochOnDisk(this.#parts, directory);
+      const survey = await surveyLog(this.#parts, directory);
+      this.#surveys.set(directory, survey);
+      return highestEpochOf(survey);
     } catch (error) {
       if (errorCodeOf(error) === 'ENOENT') return 0;
       throw storageErrorOf(error, `reading ${directory}`);
@@ -289,6 +301,7 @@ export class LogStore {
    * asked for again. @param logIds of those of its partitions that are not open @throws StorageError io
    */
   async deleteTopic(topic: string, topicId: string, logIds: readonly number[] = []): Promise<void> {
+    this.#surveys.clear();
     const leaving = this.#partitions.takeTopic(topicId);
     for (const { opened } of leaving) opened?.markDeleted();
     for (const [directory, failure] of this.#failures) {
@@ -323,18 +336,30 @@ export class LogStore {
     const { topic, topicId, logId, leaderEpoch } = options;
     const { fileSystem } = this.#parts;
     await this.#topics.ensure(topic, topicId);
-    const names = await namesIn(fileSystem, directory);
-    if (names === undefined) await fileSystem.mkdir(directory);
+    const survey = this.#surveys.get(directory) ?? (await this.#survey(directory));
+    this.#surveys.delete(directory);
+    if (survey === undefined) await fileSystem.mkdir(directory);
     // A log that was ever open has a manifest. Without one, who made the directory may not have got to flush its name.
-    if (!names?.includes(MANIFEST_FILE)) await fileSystem.syncDirectory(dirname(directory));
+    if (!survey?.names.includes(MANIFEST_FILE)) await fileSystem.syncDirectory(dirname(directory));
     const failure = this.#failures.get(directory);
     if (failure?.isSettled() === false) {
       throw new StorageError('sticky', `${directory}: a write from before the failure has not come back yet`);
     }
-    const recovered = await recoverLog(this.#parts, directory, logId, names ?? [], leaderEpoch, failure);
+    const found = survey ?? { names: [], manifest: undefined };
+    const recovered = await recoverLog(this.#parts, directory, logId, found, leaderEpoch, failure);
     this.#failures.delete(directory);
     const log = new PartitionLog(this.#parts, { ...options, directory }, recovered);
     return log;
+  }
+
+  /** Undefined when the directory is missing. */
+  async #survey(directory: string): Promise<LogSurvey | undefined> {
+    try {
+      return await surveyLog(this.#parts, directory);
+    } catch (error) {
+      if (errorCodeOf(error) === 'ENOENT') return undefined;
+      throw error;
+    }
   }
 
   async #abandon(leaving: readonly OpenPartition[]): Promise<void> {
@@ -367,15 +392,5 @@ export class LogStore {
       await index.close();
     }
     if (failed !== undefined) throw storageErrorOf(failed.reason, `closing ${this.#directory}`);
-  }
-}
-
-/** Undefined when the directory is missing. */
-async function namesIn(fileSystem: FileSystem, directory: string): Promise<readonly string[] | undefined> {
-  try {
-    return await fileSystem.readdir(directory);
-  } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT') return undefined;
-    throw error;
   }
 }

@@ -39,9 +39,28 @@ export interface LogFailure {
   readonly abandon: () => void;
 }
 
+/** What lies in a partition's directory, as far as an opening looks first. */
+export interface LogSurvey {
+  readonly names: readonly string[];
+  /** Undefined when there is none, or it is damaged. */
+  readonly manifest: Manifest | undefined;
+}
+
+/** Rejects with ENOENT when the directory is missing. @throws StorageError format */
+export async function surveyLog({ fileSystem }: StoreParts, directory: string): Promise<LogSurvey> {
+  const names = await fileSystem.readdir(directory);
+  const manifest = names.includes(MANIFEST_FILE) ? await readManifest(fileSystem, directory) : undefined;
+  return { names, manifest };
+}
+
+/** Highest leader epoch in the file names and the manifest; 0 when there is none. */
+export function highestEpochOf({ names, manifest }: LogSurvey): number {
+  const ofFiles = names.map((name) => parseSegmentFileName(name)?.leaderEpoch ?? 0);
+  return Math.max(manifest?.leaderEpoch ?? 0, ...ofFiles);
+}
+
 /**
  * @param logId for its index
- * @param names in the partition's directory
  * @param leaderEpoch of the opening; below what is on disk it is refused before anything is changed
  * @param failure of the last opening in this process
  * @throws StorageError fenced-epoch, format, corrupt, io
@@ -50,12 +69,11 @@ export async function recoverLog(
   parts: StoreParts,
   directory: string,
   logId: number,
-  names: readonly string[],
+  { names, manifest }: LogSurvey,
   leaderEpoch: number,
   failure: LogFailure | undefined,
 ): Promise<RecoveredLog> {
   const { fileSystem, log } = parts;
-  const manifest = names.includes(MANIFEST_FILE) ? await readManifest(fileSystem, directory) : undefined;
   if (manifest === undefined && names.includes(MANIFEST_FILE)) {
     log.warn('log.manifest-damaged', { directory, lost: 'where the log started, if that was moved' });
   }
@@ -144,16 +162,6 @@ export async function recoverLog(
 }
 
 const NO_FILE = { baseOffset: 0 };
-
-/** Highest leader epoch in the file names and the manifest; 0 when the partition is not there. */
-export async function highestEpochOnDisk(parts: StoreParts, directory: string): Promise<number> {
-  const manifest = await readManifest(parts.fileSystem, directory);
-  let highest = manifest?.leaderEpoch ?? 0;
-  for (const name of await parts.fileSystem.readdir(directory)) {
-    highest = Math.max(highest, parseSegmentFileName(name)?.leaderEpoch ?? 0);
-  }
-  return highest;
-}
 
 interface SegmentFiles {
   /** Those with something in them, in offset order. */

@@ -30,6 +30,8 @@ export class TopicDirectories {
   readonly #deletedSync: CoalescedWork;
   /** Renames on their way, few at a time: what else needs libuv's four threads must get through. */
   readonly #renames = new Gate(RENAMES_MAX);
+  /** Answers on their way, by id: all partitions of a topic ask at once. */
+  readonly #looking = new Map<string, Promise<boolean>>();
   #removing: Promise<void> = Promise.resolve();
   #asideCount = 0;
 
@@ -77,6 +79,15 @@ export class TopicDirectories {
   /** Whether the directory is there and not another incarnation's. */
   async has(topic: string, topicId: string): Promise<boolean> {
     assertName(topic);
+    let looking = this.#looking.get(topicId);
+    if (looking === undefined) {
+      looking = this.#look(topic, topicId).finally(() => this.#looking.delete(topicId));
+      this.#looking.set(topicId, looking);
+    }
+    return looking;
+  }
+
+  async #look(topic: string, topicId: string): Promise<boolean> {
     const directory = topicDirectory(this.#data, topic);
     const id = await this.#idOf(directory);
     return id === undefined ? await this.#isThere(directory) : id === topicId;

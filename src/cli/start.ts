@@ -51,8 +51,10 @@ async function openBroker(
 ): Promise<Broker | undefined> {
   const { startBroker } = await import('../broker.ts');
   const version = packageVersion();
+  const importServer = () => import('../admin/server.ts');
   try {
-    const starting = startBroker(config.broker, log, {
+    return await startBroker(config.broker, log, {
+      imports: config.broker.listeners.some(({ protocol }) => protocol === 'http') ? [importServer] : [],
       startAdmin: async (target, listeners) => {
         const { startAdmin } = await import('../admin/start-admin.ts');
         return startAdmin({
@@ -64,8 +66,6 @@ async function openBroker(
         });
       },
     });
-    prepareAdmin(config);
-    return await starting;
   } catch (error) {
     const problem = startupProblem(error);
     if (!problem.isExpected) log.fatal('start-failed', { error });
@@ -73,11 +73,6 @@ async function openBroker(
     surroundings.err(`polylog: ${problem.line}\n`);
     return undefined;
   }
-}
-
-/** Imports the HTTP server while the stores wait for the disk. Should that fail, the one who needs it tells. */
-function prepareAdmin({ broker: { listeners } }: LoadedConfig): void {
-  if (listeners.some(({ protocol }) => protocol === 'http')) import('../admin/server.ts').catch(() => {});
 }
 
 /** Words for people; where the log is for machines, an event. */

@@ -6,10 +6,12 @@
 // The frame is walked before it is decoded, to bound what comes out and to insist on its end mark. Clients from
 // before KIP-57 hashed the magic into the header checksum: that is put right in a copy.
 
-import { decompressFrame, decompressFrameSync } from 'lz4-napi';
-import { checkOutputBytes, decompressed, SYNC_OUTPUT_BYTES_MAX } from './decompression-limits.ts';
+import { Codec } from './codec.ts';
+import { checkOutputBytes, SYNC_OUTPUT_BYTES_MAX } from './decompression-limits.ts';
 import { invalidRecord } from './errors.ts';
 import { xxh32 } from './xxh32.ts';
+
+const LZ4 = new Codec('lz4', () => import('lz4-napi'));
 
 const FRAME_MAGIC = 0x184d2204;
 const FLG_AT = 4;
@@ -39,8 +41,8 @@ export function decompressLz4(section: Buffer, outputBytesMax: number): Buffer |
   const outputBytes = boundOutput(section, frame, outputBytesMax);
   checkOutputBytes(outputBytes, outputBytesMax);
   const input = withRightHeaderChecksum(section, frame);
-  return decompressed('lz4', () =>
-    outputBytes > SYNC_OUTPUT_BYTES_MAX ? decompressFrame(input) : decompressFrameSync(input),
+  return LZ4.run((native) =>
+    outputBytes > SYNC_OUTPUT_BYTES_MAX ? native.decompressFrame(input) : native.decompressFrameSync(input),
   );
 }
 

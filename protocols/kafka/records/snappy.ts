@@ -2,9 +2,11 @@
 // snappy-java, "Xerial" (Java, and most others): a header of 16 bytes, then chunks of
 // `length u32 | raw block`. A raw block begins with its uncompressed length as an unsigned varint.
 
-import { uncompress, uncompressSync } from 'snappy';
-import { checkOutputBytes, decompressed, SYNC_OUTPUT_BYTES_MAX } from './decompression-limits.ts';
+import { Codec } from './codec.ts';
+import { checkOutputBytes, SYNC_OUTPUT_BYTES_MAX } from './decompression-limits.ts';
 import { invalidRecord } from './errors.ts';
+
+const SNAPPY = new Codec('snappy', () => import('snappy'));
 
 const XERIAL_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00]);
 /** Magic, version i32, lowest compatible version i32. */
@@ -31,7 +33,7 @@ export function decompressSnappy(section: Buffer, outputBytesMax: number): Buffe
   if (blocks.length > CHUNKS_FREE + outputBytes / CHUNK_OUTPUT_BYTES_MIN) {
     throw invalidRecord(`${blocks.length} snappy chunks for ${outputBytes} bytes`);
   }
-  return decompressed('snappy', () => {
+  return SNAPPY.run(({ uncompress, uncompressSync }) => {
     if (outputBytes > SYNC_OUTPUT_BYTES_MAX) {
       return Promise.all(
         blocks.map((each) => uncompress(section.subarray(each.start, each.end), OPTIONS)),

@@ -6,8 +6,8 @@
 //
 // The content size is not believed: each compressed block counts as the largest that its frame allows.
 
-import { Decoder } from '@toondepauw/node-zstd';
-import { checkOutputBytes, decompressed, SYNC_OUTPUT_BYTES_MAX } from './decompression-limits.ts';
+import { Codec } from './codec.ts';
+import { checkOutputBytes, SYNC_OUTPUT_BYTES_MAX } from './decompression-limits.ts';
 import { invalidRecord } from './errors.ts';
 
 const FRAME_MAGIC = 0xfd2fb528;
@@ -22,7 +22,7 @@ const BLOCK_RAW = 0;
 const BLOCK_REPEAT = 1;
 const BLOCK_COMPRESSED = 2;
 
-const decoder = new Decoder();
+const ZSTD = new Codec('zstd', async () => new (await import('@toondepauw/node-zstd')).Decoder());
 
 export function decompressZstd(section: Buffer, outputBytesMax: number): Buffer | Promise<Buffer> {
   let outputBytes = 0;
@@ -41,7 +41,7 @@ export function decompressZstd(section: Buffer, outputBytesMax: number): Buffer 
     at = frame.end;
   }
   checkOutputBytes(outputBytes, outputBytesMax);
-  return decompressed('zstd', () =>
+  return ZSTD.run((decoder) =>
     outputBytes > SYNC_OUTPUT_BYTES_MAX ? decoder.decode(section) : decoder.decodeSync(section),
   );
 }
