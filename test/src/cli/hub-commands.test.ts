@@ -1,5 +1,5 @@
 // The commands that talk to a running hub, before a real one: what they print for people and for programs, and how they end.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -362,7 +362,25 @@ describe('completion', () => {
   });
 
   it('zsh: leaves its array of programs alone, of which it could make no text', async () => {
-    expect(await done(['completion', 'zsh'])).not.toMatch(/\blocal\b[^\n]*\bpath=/);
+    const script = await done(['completion', 'zsh']);
+    expect(script).not.toMatch(/\blocal\b[^\n]*\b(?:path|words)=/);
+    // A pattern of nothing is a function to it.
+    expect(script).not.toMatch(/^ *\(\) /m);
+  });
+
+  const isThere = (shell: string): boolean => spawnSync(shell, ['--version']).status === 0;
+
+  it.skipIf(!isThere('zsh'))('zsh can read it, where there is a zsh', async () => {
+    const script = await done(['completion', 'zsh']);
+    const { status, stderr } = spawnSync('zsh', ['-f', '-n'], { input: script, encoding: 'utf8' });
+    expect([status, stderr]).toEqual([0, '']);
+  });
+
+  it.skipIf(!isThere('fish'))('fish completes verbs and values with it, where there is a fish', async () => {
+    const asked = "complete -C 'polylog sessions '; complete -C 'polylog topics list --output '";
+    const input = `${await done(['completion', 'fish'])}\n${asked}\n`;
+    const { stdout } = spawnSync('fish', ['--no-config'], { input, encoding: 'utf8' });
+    expect(stdout.split('\n')).toEqual(['delete', 'list', 'show', 'json', 'table', '']);
   });
 
   it('bash completes with it', async () => {
