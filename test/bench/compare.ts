@@ -1,6 +1,6 @@
 // Two runs beside each other: of each row that both have, how the hub's figure has changed, and how its ratio to each peer
 // has. Figures of two hours differ by themselves: what left the spread is marked.
-import { type Measured, type Row, type Run, say } from './report.ts';
+import { hasFigure, type Measured, type Row, type Run, say } from './report.ts';
 import { METRICS } from './scenario.ts';
 import { shown } from './statistics.ts';
 
@@ -23,7 +23,7 @@ export function comparedLines(now: Row, then: Row): string[] {
   const lines = [marked(own, areApart(hub, then.hub))];
   for (const [name, peer] of Object.entries(now.peers)) {
     const earlier = then.peers[name];
-    if (earlier === undefined) continue;
+    if (earlier === undefined || !hasFigure(peer, metric) || !hasFigure(earlier, metric)) continue;
     const [ratio, ratioThen] = [hub.value / peer.value, then.hub.value / earlier.value];
     const text = `hub / ${name}: ${shown(ratioThen)} → ${shown(ratio)}, ${shown(ratio / ratioThen)} ×`;
     lines.push(marked(text, areApart(ratioSpread(peer), ratioSpread(earlier))));

@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { limitText, type Row, type Run } from './report.ts';
+import { hasFigure, limitText, type Row, type Run } from './report.ts';
 import { METRICS } from './scenario.ts';
 import { shown } from './statistics.ts';
 
@@ -38,7 +38,9 @@ const roundsOf = (runs: readonly Run[]): string =>
 function linesOf(row: Row): string[][] {
   const { hub, metric, suite, scenario } = row;
   const spread = hub.lowest === hub.highest ? '' : ` (${shown(hub.lowest)} – ${shown(hub.highest)})`;
-  const others = Object.entries(row.peers).map(([name, peer]) => `${shown(hub.value / peer.value)} ${name}`);
+  const others = Object.entries(row.peers)
+    .filter(([, peer]) => hasFigure(peer, metric))
+    .map(([name, peer]) => `${shown(hub.value / peer.value)} ${name}`);
   const start = [
     `${suite}: ${scenario}`,
     `${shown(hub.value)} ${METRICS[metric]}${spread}`,

@@ -104,7 +104,9 @@ export function barResults(
       return { bar, reached: undefined, holds: undefined };
     }
     const reached = rounded(own / other);
-    const holds = reached >= (bar.atLeast ?? 0) && reached <= (bar.atMost ?? Number.POSITIVE_INFINITY);
+    const holds =
+      reached >= (bar.atLeast ?? Number.NEGATIVE_INFINITY) &&
+      reached <= (bar.atMost ?? Number.POSITIVE_INFINITY);
     return { bar, reached, holds };
   });
 }
@@ -123,6 +125,8 @@ export function printRow(row: Row): void {
 }
 
 function peerLine({ hub, metric }: Row, name: string, measured: Measured): string {
+  // What the row is about need not be asked of the others: then what they did is told.
+  if (!hasFigure(measured, metric)) return line(name, ...substitute(measured));
   const { ratioLowest, ratioHighest } = measured;
   const ratio = shown(hub.value / measured.value);
   const spread =
@@ -130,6 +134,14 @@ function peerLine({ hub, metric }: Row, name: string, measured: Measured): strin
       ? ''
       : ` (${shown(ratioLowest)} – ${shown(ratioHighest)})`;
   return `${line(name, measured, metric)}  hub / ${name} = ${ratio}${spread}`;
+}
+
+export const hasFigure = ({ metrics }: Measured, metric: Metric): boolean => metrics[metric] !== undefined;
+
+function substitute(measured: Measured): [Measured, Metric] {
+  const other = METRIC_NAMES.find((name) => hasFigure(measured, name)) ?? 'ms';
+  const value = measured.metrics[other] ?? 0;
+  return [{ ...measured, value, lowest: value, highest: value }, other];
 }
 
 function line(name: string, { value, lowest, highest, ...more }: Measured, metric: Metric): string {

@@ -10,7 +10,7 @@ import type { Peer, Target } from './peers.ts';
 import type { Bench, Probe, Probing, Way } from './probe.ts';
 import type { Result } from './scenario.ts';
 
-const program = join(import.meta.dirname, '..', '..', 'dist', 'src', 'main.js');
+const program = join(import.meta.dirname, '..', '..', 'dist', 'command', 'main.cjs');
 const GIB = 1024 ** 3;
 const VALUE_BYTES = 1000;
 const NONE_KNOWN = 'none known';
@@ -117,7 +117,8 @@ async function openMetrics({ directory }: Bench): Promise<Probing> {
   await createTopic(hub.kafkaPort, 'thousand', 1_000);
   const ask = async (): Promise<void> => {
     const answer = await fetch(`${hub.adminUrl}/metrics`);
-    if (!(await answer.text()).includes('thousand')) throw new Error('the topic is not in /metrics');
+    const text = await answer.text();
+    if (answer.status !== 200) throw new Error(`/metrics answers ${answer.status}: ${text}`);
   };
   return { ways: { hub: () => timed(ask) }, close: async () => void (await hub.stop()) };
 }
