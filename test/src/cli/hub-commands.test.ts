@@ -358,7 +358,8 @@ it('health: exit code 0 when it serves', async () => {
 describe('completion', () => {
   it.each(['bash', 'zsh', 'fish'])('%s: has the commands and their options', async (shell) => {
     const script = await done(['completion', shell]);
-    for (const word of ['topics', 'add-partitions', 'consume', '--follow']) expect(script).toContain(word);
+    for (const word of ['topics', 'add-partitions', 'consume', shell === 'fish' ? '-l follow' : '--follow'])
+      expect(script).toContain(word);
   });
 
   it('zsh: leaves its array of programs alone, of which it could make no text', async () => {
@@ -370,26 +371,36 @@ describe('completion', () => {
 
   const isThere = (shell: string): boolean => spawnSync(shell, ['--version']).status === 0;
 
+  async function withScript<Result>(shell: string, use: (file: string) => Result): Promise<Result> {
+    const directory = temporaryDirectory();
+    const file = path.join(directory.path, `polylog.${shell}`);
+    writeFileSync(file, await done(['completion', shell]));
+    try {
+      return use(file);
+    } finally {
+      directory.remove();
+    }
+  }
+
   it.skipIf(!isThere('zsh'))('zsh can read it, where there is a zsh', async () => {
-    const script = await done(['completion', 'zsh']);
-    const { status, stderr } = spawnSync('zsh', ['-f', '-n'], { input: script, encoding: 'utf8' });
+    const read = (file: string) => spawnSync('zsh', ['-f', '-n', file], { encoding: 'utf8' });
+    const { status, stderr } = await withScript('zsh', read);
     expect([status, stderr]).toEqual([0, '']);
   });
 
   it.skipIf(!isThere('fish'))('fish completes verbs and values with it, where there is a fish', async () => {
     const asked = "complete -C 'polylog sessions '; complete -C 'polylog topics list --output '";
-    const input = `${await done(['completion', 'fish'])}\n${asked}\n`;
-    const { stdout } = spawnSync('fish', ['--no-config'], { input, encoding: 'utf8' });
+    const { stdout } = await withScript('fish', (file) =>
+      spawnSync('fish', ['--no-config', '-c', `source ${file}; ${asked}`], { encoding: 'utf8' }),
+    );
     expect(stdout.split('\n')).toEqual(['delete', 'list', 'show', 'json', 'table', '']);
   });
 
   it('bash completes with it', async () => {
-    const directory = temporaryDirectory();
-    const file = path.join(directory.path, 'polylog.bash');
-    writeFileSync(file, await done(['completion', 'bash']));
-    const asked = `source ${file}; COMP_WORDS=(polylog topics a); COMP_CWORD=2; _polylog; echo "\${COMPREPLY[*]}"`;
-    const said = execFileSync('bash', ['-c', asked], { encoding: 'utf8' });
-    directory.remove();
+    const said = await withScript('bash', (file) => {
+      const asked = `source ${file}; COMP_WORDS=(polylog topics a); COMP_CWORD=2; _polylog; echo "\${COMPREPLY[*]}"`;
+      return execFileSync('bash', ['-c', asked], { encoding: 'utf8' });
+    });
     expect(said.trim().split(' ').sort()).toEqual(['add-partitions', 'alter']);
   });
 });
