@@ -67,6 +67,8 @@ export const EVENTS: Readonly<Record<LoggerName, Readonly<Record<string, string>
     'mqtt-retained-not-written': 'Retained messages could not be stored; it is tried again.',
     'mqtt-search-failed': 'A log could not be searched for publishes of QoS 2.',
     'mqtt-session-expired': 'A session has ended, because its client stayed away.',
+    'mqtt-session-incomplete':
+      'What a client had published when the hub crashed could not be stored with its session; it stays out until then.',
     'mqtt-session-not-ended': 'The end of a session could not be stored.',
     'mqtt-session-not-stored': 'A session could not be stored.',
     'mqtt-session-record-unknown':
@@ -89,7 +91,8 @@ export const EVENTS: Readonly<Record<LoggerName, Readonly<Record<string, string>
   hub: {
     'aedes-log-unreadable': 'A log cannot be read for a broker of aedes now.',
     'aedes-message-failed': 'A broker of aedes did not take a message from the log.',
-    'config-refused': 'The configuration was read again and has problems; nothing has changed, but what it names as applied.',
+    'config-refused':
+      'The configuration was read again and has problems; nothing has changed, but what it names as applied.',
     'config-reloaded':
       'The configuration was read again: what is in effect now, and what waits for a restart.',
     crashed: 'A fault of ours ends the process.',
