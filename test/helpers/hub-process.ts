@@ -7,6 +7,9 @@ import { Child, type Finished } from './child.ts';
 
 const program = join(import.meta.dirname, '..', '..', 'dist', 'command', 'main.cjs');
 
+/** One that has ten thousand partitions to open, on a machine that is busy with something else. */
+const START_MS = 180_000;
+
 export interface HubProcess {
   readonly kafkaPort: number;
   readonly mqttPort: number;
@@ -86,7 +89,7 @@ interface Ports {
 
 /** From the event with which the hub says that it serves. */
 async function readPorts(child: Child): Promise<Ports> {
-  const [line] = await child.waitFor(/^\{.*"event":"ready".*\}$/m);
+  const [line] = await child.waitFor(/^\{.*"event":"ready".*\}$/m, START_MS);
   const { listeners } = JSON.parse(line) as { listeners: { name: string; port: number }[] };
   const portOf = (name: string): number => listeners.find((listener) => listener.name === name)?.port ?? -1;
   return { kafkaPort: portOf('kafka'), mqttPort: portOf('mqtt'), adminPort: portOf('http') };
