@@ -2,19 +2,23 @@
 import type { StorageError } from './errors.ts';
 import type { StoredBatch } from './producer-state.ts';
 
-/** The promises never reject; appends of one group commit get the same promise objects. */
-export interface Append {
-  readonly baseOffset: number;
+/** The promises never reject. */
+export interface Commit {
   readonly written: Promise<StorageError | undefined>;
   readonly flushed: Promise<StorageError | undefined>;
   /** The batch is as safe as the log's configuration asks, and seen: `flushed` if `flushMessages` is 1, else `written`. */
   readonly committed: Promise<StorageError | undefined>;
+}
+
+/** Appends of one group commit get the same promise objects. */
+export interface Append extends Commit {
+  readonly baseOffset: number;
   /** Set when nothing was appended, because the batch lies in the log already: this one. */
   readonly repeats?: StoredBatch;
 }
 
 /** Batches that one write covers. One flush covers them too, and those of other groups unless it is `durable`. */
-export class CommitGroup {
+export class CommitGroup implements Commit {
   batches = 0;
   records = 0;
   /** One past the last offset in it. */
@@ -35,6 +39,11 @@ export class CommitGroup {
 
   get flushed(): Promise<StorageError | undefined> {
     return this.#flushed.promise;
+  }
+
+  /** See {@link Commit}. */
+  get committed(): Promise<StorageError | undefined> {
+    return this.durable ? this.flushed : this.written;
   }
 
   settleWritten(error: StorageError | undefined): void {
@@ -60,7 +69,7 @@ export class GroupedAppend implements Append {
   }
 
   get committed(): Promise<StorageError | undefined> {
-    return this.#group.durable ? this.#group.flushed : this.#group.written;
+    return this.#group.committed;
   }
 }
 
@@ -96,8 +105,7 @@ export class RepeatedAppend implements Append {
   }
 
   get committed(): Promise<StorageError | undefined> {
-    if (this.#group === undefined) return DONE;
-    return this.#group.durable ? this.#group.flushed : this.#group.written;
+    return this.#group?.committed ?? DONE;
   }
 }
 
@@ -109,7 +117,12 @@ export class Outcome {
   #error: StorageError | undefined;
 
   get promise(): Promise<StorageError | undefined> {
-    this.#promise ??= this.#settled
+    return this.#promise ?? this.#make();
+  }
+
+  /** Apart from the getter, in which the closure would be prepared for each record that asks. */
+  #make(): Promise<StorageError | undefined> {
+    this.#promise = this.#settled
       ? Promise.resolve(this.#error)
       : new Promise((resolve) => {
           this.#resolve = resolve;

@@ -2,7 +2,7 @@
 export { BatchCursor, type RecordRange } from './batch-cursor.ts';
 export type { BatchOptions } from './batch-frame.ts';
 export type { BatchWriter } from './batch-writer.ts';
-export type { Append } from './commit-group.ts';
+export type { Append, Commit } from './commit-group.ts';
 export type { NodeIdentity } from './data-directory.ts';
 export type { Clock, Log, Random, Timer } from './environment.ts';
 export { StorageError, type StorageErrorCode } from './errors.ts';

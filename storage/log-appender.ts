@@ -220,8 +220,8 @@ export class LogAppender {
     this.#producers!.appended(batch, segment.index!.appendedAtMs);
   }
 
-  /** Adds exactly one record to the open shared batch. */
-  join(fill: (writer: BatchWriter) => void): Append {
+  /** Adds exactly one record to the open shared batch. Its offset is where the log ended. */
+  join(fill: (writer: BatchWriter) => void): CommitGroup {
     assert(!this.#filling, 'an append does not append');
     const writer = this.#sharing && this.#writer ? this.#writer : this.#beginBatch(0, NO_OPTIONS, 0);
     const { recordCount, byteLength, maxTimestampMs } = writer;
@@ -238,12 +238,12 @@ export class LogAppender {
       this.#filling = false;
     }
     this.#sharing = true;
-    const append = new GroupedAppend(this.#logEndOffset, this.#options.committer.join());
+    const group = this.#options.committer.join();
     this.#logEndOffset++;
     if (writer.byteLength >= SHARED_BATCH_BYTES_MAX || writer.recordCount >= SHARED_BATCH_RECORDS_MAX) {
       this.sealShared();
     }
-    return append;
+    return group;
   }
 
   /** Finishes the open shared batch, if there is one. */

@@ -5,7 +5,7 @@ import { BackgroundWork } from './background-work.ts';
 import type { RecordRange } from './batch-cursor.ts';
 import type { BatchOptions } from './batch-frame.ts';
 import type { BatchWriter } from './batch-writer.ts';
-import type { Append } from './commit-group.ts';
+import type { Append, Commit } from './commit-group.ts';
 import { Committer } from './committer.ts';
 import type { CompactedLog } from './compacted-log.ts';
 import { assert, StorageError, storageErrorOf } from './errors.ts';
@@ -193,7 +193,7 @@ export class PartitionLog {
   }
 
   /** Adds exactly one record to the open shared batch, which has no producer identity. @throws as `append` */
-  join(fill: (writer: BatchWriter) => void): Append {
+  join(fill: (writer: BatchWriter) => void): Commit {
     this.#state.refuseAppends(undefined);
     return this.#appender.join(fill);
   }

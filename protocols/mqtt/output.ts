@@ -89,6 +89,8 @@ export class Output {
   /** Where the next packet goes; valid after `reserve` until `commit`. */
   bytes: Buffer = EMPTY;
   #at = 0;
+  /** What left last took a large buffer: so will, probably, what comes next. */
+  #isBusy = false;
   /** What `bytes` may hold. */
   #capacity = 0;
   /** Which range the window is of, and which part of it; 0 = of none. */
@@ -200,6 +202,7 @@ export class Output {
       this.#sink.write(shared, this.#written);
       return;
     }
+    this.#isBusy = this.#at + this.#pieceBytes > BUFFER_BYTES[1];
     this.#endPiece();
     const pieces = this.#pieces;
     if (pieces.length === 0) return;
@@ -228,7 +231,7 @@ export class Output {
 
   #makeRoom(length: number): void {
     const isLargest = this.bytes.length >= LARGEST;
-    const wanted = isLargest ? length : Math.max(length, this.#at + length);
+    const wanted = isLargest ? length : Math.max(length, this.#isBusy ? LARGEST : this.#at + length);
     if (isLargest || wanted > LARGEST) {
       this.#endPiece();
       this.#use(this.#buffers.take(Math.max(length, this.#pieces.length > 0 ? LARGEST : 0)));

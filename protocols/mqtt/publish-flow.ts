@@ -44,14 +44,17 @@ export class UnstoredBytes {
   }
 }
 
+/** Publishes that there is room for at first. */
+const ENTRIES_MIN = 16;
+
 /** Publishes one behind another that share a flush. */
 interface Run {
   readonly stored: Promise<Published | Refused> | undefined;
   /** Undefined while the log has not answered. */
   reasonCode: number | undefined;
   message: string;
-  /** Packet identifier and QoS of each, as {@link entryOf} packs them. */
-  readonly entries: number[];
+  /** How many of the entries are of it. */
+  count: number;
   bytes: number;
 }
 
@@ -72,6 +75,12 @@ export interface PublishFlowOptions {
 export class PublishFlow {
   readonly #options: PublishFlowOptions;
   readonly #runs: Run[] = [];
+  /**
+   * Packet identifier and QoS of each publish of all runs, as {@link entryOf} packs them: `#count` of them from `#first` on, in
+   * a ring whose length is a power of two.
+   */
+  #entries = new Uint32Array(0);
+  #first = 0;
   #count = 0;
   #bytes = 0;
   #closed = false;
@@ -99,17 +108,22 @@ export class PublishFlow {
 
   /** A publish was handed to the log. */
   add(stored: Promise<Published | Refused>, qos: QoS, packetId: number, bytes: number): void {
-    this.#count++;
+    this.#push(entryOf(qos, packetId));
     this.#bytes += bytes;
     this.#options.unstored.add(bytes);
     if (qos === 2) this.#options.session.received.set(packetId, 'storing');
     const last = this.#runs.at(-1);
     if (last !== undefined && last.stored === stored) {
-      last.entries.push(entryOf(qos, packetId));
+      last.count++;
       last.bytes += bytes;
       return;
     }
-    const run: Run = { stored, reasonCode: undefined, message: '', entries: [entryOf(qos, packetId)], bytes };
+    this.#begin(stored, bytes);
+  }
+
+  /** Apart from {@link add}, in which the closure would be prepared for each publish. */
+  #begin(stored: Promise<Published | Refused>, bytes: number): void {
+    const run: Run = { stored, reasonCode: undefined, message: '', count: 1, bytes };
     this.#runs.push(run);
     void stored.then((result) => {
       run.reasonCode = result.refused === undefined ? REASON.SUCCESS : REFUSAL_REASON[result.refused];
@@ -120,8 +134,8 @@ export class PublishFlow {
 
   /** A publish was not handed to the log; its answer waits for those before it. */
   refuse(reasonCode: number, message: string, qos: QoS, packetId: number): void {
-    this.#count++;
-    this.#runs.push({ stored: undefined, reasonCode, message, entries: [entryOf(qos, packetId)], bytes: 0 });
+    this.#push(entryOf(qos, packetId));
+    this.#runs.push({ stored: undefined, reasonCode, message, count: 1, bytes: 0 });
     this.#settle();
   }
 
@@ -146,7 +160,6 @@ export class PublishFlow {
       // Taken out before anybody hears of it: who is told that there is room publishes, and may come back here.
       this.#runs.shift();
       hasSettled = true;
-      this.#count -= run.entries.length;
       this.#bytes -= run.bytes;
       this.#answer(run, run.reasonCode);
       this.#options.unstored.remove(run.bytes);
@@ -159,19 +172,19 @@ export class PublishFlow {
   #answer(run: Run, reasonCode: number): void {
     const failed = isFailure(reasonCode);
     if (failed) {
-      this.#options.counters.publishesRefused += run.entries.length;
+      this.#options.counters.publishesRefused += run.count;
       this.#options.onRefused(reasonCode, run.message);
     }
-    for (let index = 0; index < run.entries.length; index++) {
-      const entry = run.entries[index]!;
+    let isUnanswerable = false;
+    for (let left = run.count; left > 0; left--) {
+      const entry = this.#shift();
       if (entry === 0) continue;
       if (entry >> 16 === 2) this.#noteReceived(entry & 0xffff, failed);
-      if (this.#closed) continue;
+      if (this.#closed || isUnanswerable) continue;
       if (failed && this.#options.session.version < 5) {
+        isUnanswerable = true;
         this.#options.onUnanswerable(reasonCode, run.message);
-        return;
-      }
-      if (failed) {
+      } else if (failed) {
         // What entryOf has packed.
         const qos = (entry >> 16) as QoS;
         this.#options.session.refusePublish(qos, entry & 0xffff, reasonCode, run.message);
@@ -196,6 +209,29 @@ export class PublishFlow {
   #acknowledge(qos: number, packetId: number, reasonCode: number): void {
     const firstByte = qos === 1 ? ACKNOWLEDGEMENT.PUBACK : ACKNOWLEDGEMENT.PUBREC;
     this.#options.session.acknowledge(firstByte, packetId, reasonCode);
+  }
+
+  #push(entry: number): void {
+    if (this.#count === this.#entries.length) this.#growEntries();
+    this.#entries[(this.#first + this.#count) & (this.#entries.length - 1)] = entry;
+    this.#count++;
+  }
+
+  /** The oldest; there is one. */
+  #shift(): number {
+    const entry = this.#entries[this.#first]!;
+    this.#first = (this.#first + 1) & (this.#entries.length - 1);
+    this.#count--;
+    return entry;
+  }
+
+  #growEntries(): void {
+    const entries = this.#entries;
+    const grown = new Uint32Array(Math.max(ENTRIES_MIN, entries.length * 2));
+    grown.set(entries.subarray(this.#first));
+    grown.set(entries.subarray(0, this.#first), entries.length - this.#first);
+    this.#entries = grown;
+    this.#first = 0;
   }
 }
 

@@ -23,7 +23,7 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 /** Speaks as much 3.1.1 as is needed here, at little cost. */
 class Client {
   readonly #socket: Socket;
-  #rest = Buffer.alloc(0);
+  #rest: Buffer = Buffer.alloc(0);
   onPacket: (type: number, flags: number, body: Buffer) => void = () => undefined;
   /** What came at once has been looked at. */
   onPiece: () => void = () => undefined;

@@ -1,6 +1,6 @@
 // One log of a random program, and what is known of it. The model is a plain array: everything that was appended, by
 // offset; beside it what was promised of it, which nothing may take back, and what may be gone by now.
-import type { Append } from '../../storage/commit-group.ts';
+import type { Append, Commit } from '../../storage/commit-group.ts';
 import type { LogConfig } from '../../storage/log-config.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
 import type { RandomSource } from '../helpers/faulty-file-system.ts';
@@ -75,15 +75,15 @@ export class TrackedLog {
   async append(records: readonly TestRecord[], shared: boolean): Promise<void> {
     const log = this.log!; // programs append to open logs only
     const model = this.records;
-    const appends: Append[] = [];
+    const appends: Commit[] = [];
+    const { logEndOffset } = log;
     for (const each of shared ? records.map((record) => [record]) : [records]) {
       appends.push(shared ? log.join((writer) => write(writer, each[0]!)) : append(log, each)); // one each, when shared
       this.#noteEpoch();
       for (const record of each) model.push({ ...record, appendedAtMs: this.#now() });
     }
     check(log.logEndOffset === model.length, () => `${this.topic} ends at ${log.logEndOffset}`);
-    const first = appends[0]!; // there is a record at least
-    check(first.baseOffset === model.length - records.length, () => `an append at ${first.baseOffset}`);
+    check(logEndOffset === model.length - records.length, () => `an append at ${logEndOffset}`);
     await this.#follow(appends, model.length);
   }
 
@@ -133,7 +133,7 @@ export class TrackedLog {
   }
 
   /** @param end of what was appended */
-  async #follow(appends: readonly Append[], end: number): Promise<void> {
+  async #follow(appends: readonly Commit[], end: number): Promise<void> {
     const { log, records } = this;
     const all = async (promises: readonly Promise<unknown>[]): Promise<boolean> =>
       (await Promise.all(promises)).every((error) => error === undefined);
