@@ -1,13 +1,16 @@
 // `npx tsx test/bench/measured.ts FILE … [--write]`: the section "Measured" of this folder's README from what runs wrote with
-// `--json`, so that nobody types a figure. Of a row in several files the last counts. Without `--write` it is printed.
-import { readFileSync, writeFileSync } from 'node:fs';
+// `--json`, so that nobody types a figure. Of a row in several files the last counts; what has gone on over time is drawn
+// into plots/. Without `--write` the text is printed and nothing is drawn.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { plotSeries } from './plot.ts';
 import { hasFigure, limitText, type Row, type Run } from './report.ts';
 import { METRICS } from './scenario.ts';
 import { shown } from './statistics.ts';
 
 const README = join(import.meta.dirname, 'README.md');
+const PLOTS = 'plots';
 const HEADING = '## Measured\n';
 
 /** The section without its heading. */
@@ -15,12 +18,11 @@ export function measuredText(runs: readonly Run[]): string {
   const [first] = runs;
   if (first === undefined) return '';
   const { processor, cores, memoryGiB, node, system } = first.machine;
-  const rows = new Map<string, Row>();
-  for (const run of runs) for (const row of run.rows) rows.set(`${row.suite}: ${row.scenario}`, row);
+  const rows = latestRows(runs);
   const table = [
     ['row', 'hub', 'others in the same turns: hub / other', 'bar', 'reached'],
     ['---', '---', '---', '---', '---'],
-    ...[...rows.values()].flatMap(linesOf),
+    ...rows.flatMap(linesOf),
   ];
   return [
     `${processor}, ${cores} cores, ${memoryGiB} GiB, Node ${String(node).replace('v', '')}, ${system}; medians of ${roundsOf(runs)}`,
@@ -28,7 +30,34 @@ export function measuredText(runs: readonly Run[]): string {
     '',
     ...table.map((cells) => `| ${cells.join(' | ')} |`),
     '',
+    ...rows.filter(hasSeries).flatMap((row) => [`![${row.scenario}](${PLOTS}/${plotName(row)})`, '']),
   ].join('\n');
+}
+
+function latestRows(runs: readonly Run[]): Row[] {
+  const rows = new Map<string, Row>();
+  for (const run of runs) for (const row of run.rows) rows.set(`${row.suite}: ${row.scenario}`, row);
+  return [...rows.values()];
+}
+
+const hasSeries = ({ series }: Row): boolean => series !== undefined;
+
+const plotName = ({ scenario }: Row): string => `${scenario.toLowerCase().replace(/[^a-z0-9]+/g, '-')}.svg`;
+
+/** Memory over time; undefined for a row that has no series. */
+export function memoryPlot({ scenario, series }: Row): string | undefined {
+  if (series === undefined) return undefined;
+  return plotSeries({
+    title: `${scenario}: resident memory`,
+    x: { label: 'minutes' },
+    y: { label: 'MiB' },
+    series: [
+      {
+        name: 'hub',
+        points: series.map(({ atSeconds, residentMiB }) => ({ x: atSeconds / 60, y: residentMiB })),
+      },
+    ],
+  });
 }
 
 const roundsOf = (runs: readonly Run[]): string =>
@@ -73,6 +102,12 @@ if (process.argv[1] === import.meta.filename) {
     process.stderr.write('usage: npx tsx test/bench/measured.ts FILE … [--write]\n');
     process.exitCode = 2;
   } else if (values.write) {
+    for (const row of latestRows(runs)) {
+      const plot = memoryPlot(row);
+      if (plot === undefined) continue;
+      mkdirSync(join(import.meta.dirname, PLOTS), { recursive: true });
+      writeFileSync(join(import.meta.dirname, PLOTS, plotName(row)), plot);
+    }
     writeFileSync(README, withSection(readFileSync(README, 'utf8'), measuredText(runs)));
   } else {
     process.stdout.write(`${HEADING}\n${measuredText(runs)}`);

@@ -9,6 +9,7 @@ import { createTopic } from './kafka-requests.ts';
 import type { Peer, Target } from './peers.ts';
 import type { Bench, Probe, Probing, Way } from './probe.ts';
 import type { Result } from './scenario.ts';
+import { measureStop, STOP_LOAD } from './stop-under-load.ts';
 
 const program = join(import.meta.dirname, '..', '..', 'dist', 'command', 'main.cjs');
 const GIB = 1024 ** 3;
@@ -53,6 +54,12 @@ export const startUpScenarios: readonly Probe[] = [
     metric: 'ms',
     bars: atMost(50),
     open: openMetrics,
+  },
+  {
+    name: 'stop under load, with 1,000 MQTT and 50 Kafka clients',
+    metric: 'ms',
+    bars: atMost(5_000),
+    open: openStops,
   },
 ];
 
@@ -121,4 +128,9 @@ async function openMetrics({ directory }: Bench): Promise<Probing> {
     if (answer.status !== 200) throw new Error(`/metrics answers ${answer.status}: ${text}`);
   };
   return { ways: { hub: () => timed(ask) }, close: async () => void (await hub.stop()) };
+}
+
+async function openStops({ scale }: Bench): Promise<Probing> {
+  const load = { ...STOP_LOAD, seconds: Math.max(1, STOP_LOAD.seconds * Math.min(1, scale)) };
+  return { ways: { hub: async () => ({ ms: (await measureStop(load)).ms }) }, close: noEnd };
 }
