@@ -10,8 +10,9 @@ import { type AdminFixture, openAdmin } from '../admin/admin-fixture.ts';
 let admin: AdminFixture;
 beforeAll(async () => {
   const mqtt = '[[listener]]\nname = "mqtt"\nprotocol = "mqtt"\nbind = "127.0.0.1:0"\n';
+  const webSocket = '[[listener]]\nname = "ws"\nprotocol = "mqtt-ws"\nbind = "127.0.0.1:0"\n';
   const rule = '[[mapping]]\nmatch = "plant/{site}/#"\ntopic = "plant-{site}"\n';
-  admin = await openAdmin({ toml: `${mqtt}${rule}` });
+  admin = await openAdmin({ toml: `${mqtt}${webSocket}${rule}` });
 });
 afterAll(() => admin.close());
 
@@ -313,6 +314,21 @@ describe('sub and pub', () => {
     });
   });
 
+  it('goes over WebSocket too, and is counted as that', async () => {
+    const listener = admin.broker.listeners().find(({ protocol }) => protocol === 'mqtt-ws');
+    await done(['pub', '--url', `ws://127.0.0.1:${listener?.port}/mqtt`, '--qos', '1', 'web/1', '-m', 'x']);
+    const { text } = await admin.call('/metrics');
+    const counted = (protocol: string) =>
+      Number(
+        new RegExp(
+          `^polylog_connections_total\\{protocol="${protocol}",result="accepted"\\} (\\d+)$`,
+          'm',
+        ).exec(text)?.[1],
+      );
+    expect(counted('mqtt-ws')).toBe(1);
+    expect(counted('http')).toBeGreaterThan(0);
+  });
+
   it('takes a message a line, or all of the input', async () => {
     const pub = ['pub', '--url', url(), '--qos', '2', 'lines/in'];
     await done([...pub, '--lines'], 'a\nb');
@@ -382,13 +398,13 @@ describe('completion', () => {
     }
   }
 
-  it.skipIf(!isThere('zsh'))('zsh can read it, where there is a zsh', async () => {
+  it.skipIf(!isThere('zsh'))('zsh can read it (needs zsh)', async () => {
     const read = (file: string) => spawnSync('zsh', ['-f', '-n', file], { encoding: 'utf8' });
     const { status, stderr } = await withScript('zsh', read);
     expect([status, stderr]).toEqual([0, '']);
   });
 
-  it.skipIf(!isThere('fish'))('fish completes verbs and values with it, where there is a fish', async () => {
+  it.skipIf(!isThere('fish'))('fish completes verbs and values with it (needs fish)', async () => {
     const asked = "complete -C 'polylog sessions '; complete -C 'polylog topics list --output '";
     const { stdout } = await withScript('fish', (file) =>
       spawnSync('fish', ['--no-config', '-c', `source ${file}; ${asked}`], { encoding: 'utf8' }),
