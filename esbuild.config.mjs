@@ -21,9 +21,17 @@ const record = path.join(directory, 'inputs.json');
 
 /** Found in node_modules when they are needed: they have native code, or few commands need them. */
 const EXTERNAL = [
-  ...['@node-rs/crc32', '@toondepauw/node-zstd', 'classic-level', 'lz4-napi', 'snappy'],
+  ...['@node-rs/crc32', '@toondepauw/node-zstd', 'classic-level/binding', 'lz4-napi', 'snappy'],
   ...['mqtt'],
 ];
+/** Of LevelDB's package it is one file that looks for the native code, beside itself. */
+const levelBinding = {
+  name: 'level-binding',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^\.\/binding$/ }, ({ importer }) =>
+      importer.includes('classic-level') ? { path: 'classic-level/binding', external: true } : undefined,
+    ),
+};
 const CACHE_MS = 120_000;
 
 const [, , job, program] = process.argv;
@@ -69,6 +77,7 @@ async function build() {
     entryPoints: { program: 'dist/src/main.js' },
     entryNames: '[name]-[hash]',
     external: EXTERNAL,
+    plugins: [levelBinding],
     // A script has no import(): what the sources import late is a part of it that runs late.
     supported: { 'dynamic-import': false },
     banner: { js: '(function (require, __dirname) {' },

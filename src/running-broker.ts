@@ -17,6 +17,7 @@ import type {
 import {
   type FileSystem,
   type LogStore,
+  type MetaStore,
   openLogStore,
   openMetaStore,
   type StoreCounters,
@@ -226,17 +227,26 @@ class RunningBroker implements Broker {
     const { fileSystem } = this.#options;
     const beganAtMs = this.#clock.monotonic();
     // The log store first: it holds the lock on the data directory and knows whether it is ours.
+    const opening: { metaStore?: Promise<MetaStore> } = {};
+    const closeMetaStore = async () => (await opening.metaStore?.catch(() => undefined))?.close();
     const store = await openLogStore({
       directory: dataDirectory,
+      onOwned: () => {
+        opening.metaStore = openMetaStore(path.join(dataDirectory, 'meta'));
+        opening.metaStore.catch(() => undefined); // told below
+      },
       nodeId,
       ...surroundings,
       ...storage,
       ...(fileSystem === undefined ? {} : { fileSystem }),
+    }).catch(async (error: unknown) => {
+      await closeMetaStore();
+      throw error;
     });
     this.#closings.push({ what: 'log store', work: () => store.close() });
+    this.#closings.push({ what: 'meta store', work: closeMetaStore });
     this.#releaseSmallWrites = store.holdSmallWrites();
-    const metaStore = await openMetaStore(path.join(dataDirectory, 'meta'));
-    this.#closings.push({ what: 'meta store', work: () => metaStore.close() });
+    const metaStore = await opening.metaStore!; // of a store that is open
     const advertised = advertisedBy(this.#config.listeners);
     const hub = await openHub({
       store,

@@ -34,7 +34,8 @@ export async function prepareDirectory(fileSystem: FileSystem, directory: string
 }
 
 /**
- * Reads `node.json`, or makes it at the first start, and marks the directory as in use. The directory is locked.
+ * Whose directory it is, by `node.json`; without one that of a new node. The directory is locked. What this says counts
+ * once {@link writeIdentity} has written it.
  * @throws StorageError data-directory, format, io
  */
 export async function identify(
@@ -51,14 +52,7 @@ export async function identify(
       `${directory} belongs to node ${stored.nodeId}, and this is node ${nodeId}: a data directory stays with its node`,
     );
   }
-  const identity = stored ?? {
-    clusterId: random.uuid(),
-    nodeId,
-    diskId: random.uuid(),
-    previousStopWasClean: true,
-  };
-  await writeIdentity(fileSystem, directory, identity, false);
-  return identity;
+  return stored ?? { clusterId: random.uuid(), nodeId, diskId: random.uuid(), previousStopWasClean: true };
 }
 
 /** @param cleanStop whether nothing is left to recover */

@@ -44,6 +44,8 @@ export interface LogStoreOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Called when the directory is locked and known to be this node's: what else lies in it can be opened beside. */
+  readonly onOwned?: () => void;
   /** Node's own unless a test gives another. */
   readonly fileSystem?: FileSystem;
   /** LevelDB in `index/`, which also locks the directory, unless a test gives another. */
@@ -105,8 +107,8 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
     const files = new OpenFiles(rawFileSystem, OPEN_FILES_MAX);
     const counters = newCounters();
     const identity = await identify(fileSystem, directory, options.nodeId, options.random);
+    options.onOwned?.();
     const topics = new TopicDirectories(fileSystem, directory, log);
-    await topics.open();
     const disk = new DiskSpace({
       fileSystem,
       directory,
@@ -115,7 +117,9 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
       reserveBytes: options.diskReserveBytes ?? 0,
       unwrittenBytes: () => counters.unflushedBytes,
     });
-    await disk.open();
+    const works = [writeIdentity(fileSystem, directory, identity, false), topics.open(), disk.open()];
+    await Promise.allSettled(works); // when one has failed, none is under way any more
+    await Promise.all(works);
     const upkeep = {
       checkIntervalMs: options.checkIntervalMs ?? DEFAULT_CHECK_INTERVAL_MS,
       random: options.random,

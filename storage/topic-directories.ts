@@ -52,11 +52,10 @@ export class TopicDirectories {
     for (const name of [TOPICS_DIRECTORY, DELETED_DIRECTORY]) {
       await makeDirectory(this.#fileSystem, join(this.#data, name));
     }
-    await this.#fileSystem.syncDirectory(this.#data);
-    // A process that was killed may have left names that are in memory only: what is seen from now on is on disk.
-    await this.#fileSystem.syncDirectory(join(this.#data, TOPICS_DIRECTORY));
     const deleted = join(this.#data, DELETED_DIRECTORY);
-    await this.#fileSystem.syncDirectory(deleted);
+    // A process that was killed may have left names that are in memory only: what is seen from now on is on disk.
+    const directories = [this.#data, join(this.#data, TOPICS_DIRECTORY), deleted];
+    await Promise.all(directories.map((directory) => this.#fileSystem.syncDirectory(directory)));
     for (const name of await this.#fileSystem.readdir(deleted)) this.#remove(join(deleted, name));
   }
 
