@@ -1,7 +1,7 @@
 // `npm run bench [-- SUITE …]`, suites being storage, kafka, mqtt, bridge, memory and start-up: puts loads to the built hub,
 // durable as it is by default, and to its peers in turns, all on empty directories. What comes out: medians as a table on
-// stderr, every bar beside what was reached, and JSON on stdout (or in the file). `npm run bench -- guard` is another
-// thing: guard/guard.ts.
+// stderr, every bar beside what was reached, and JSON on stdout (or in the file). `npm run bench -- guard` and
+// `scale` are other things: guard/guard.ts, scale/run.ts.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -13,17 +13,20 @@ import { describeMachine } from './machine.ts';
 import { Peers, type Target } from './peers.ts';
 import { type Bench, isProbe, type Scenario } from './probe.ts';
 import { printRow, printSummary, type Row, type Run, say } from './report.ts';
+import { runScale } from './scale/run.ts';
 import { isSuite, SUITES, type SuiteName } from './suites.ts';
 import { measureScenario } from './turns.ts';
 
-const USAGE = `usage: npm run bench [-- ${Object.keys(SUITES).join('|')}|guard …] [options]
+const USAGE = `usage: npm run bench [-- ${Object.keys(SUITES).join('|')}|guard|scale …] [options]
   --peers NAME,…   kafka, mosquitto, aedes; none; those that can be found unless told
   --only TEXT      rows whose names hold the text
   --rounds N       that count; 5 unless told
   --scale F        multiplies counts and durations: 0.02 for a quick look
   --gib N          of what is to be a large log; 1 unless told, the bars are of 10
   --json FILE      the figures, instead of on stdout
-  --compare FILE   against the figures of an earlier run`;
+  --compare FILE   against the figures of an earlier run
+  --to N           scale: points up to it
+  --write          scale: keeps the figures, makes the plots and the README's tables of them`;
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -35,6 +38,8 @@ const { values: options, positionals } = parseArgs({
     gib: { type: 'string', default: '1' },
     json: { type: 'string' },
     compare: { type: 'string' },
+    to: { type: 'string', default: 'Infinity' },
+    write: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
@@ -47,6 +52,10 @@ await main();
 
 async function main(): Promise<void> {
   if (positionals[0] === 'guard') return guard();
+  if (positionals[0] === 'scale') {
+    const { only, json, write } = options;
+    return runScale({ only, json, rounds, pointMax: Number(options.to), isWritten: write });
+  }
   const suites = positionals.length > 0 ? positionals : Object.keys(SUITES);
   if (options.help || !suites.every(isSuite) || !(rounds >= 1) || !(scale > 0) || !(gib > 0)) {
     say(USAGE);

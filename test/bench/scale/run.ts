@@ -1,4 +1,5 @@
-// Scale curves, after `npm run build`: `npx tsx test/bench/scale/run.ts [--only NAME] [--to N] [--rounds N] [--json FILE] [--write]`.
+// Scale curves, after `npm run build`: `npx tsx test/bench/scale/run.ts [--only NAME] [--to N] [--rounds N]
+// [--json FILE] [--write | --render]`, or `npm run bench -- scale` with the same but the last.
 // Tables come on stderr, JSON on stdout or in the file. `--to` leaves out larger points. `--write` keeps what was measured in
 // measured.json beside what was there of other curves, and makes the plots and the tables of test/bench/README.md of it;
 // `--render` makes them of what is there. A point that fails is told, and the others follow.
@@ -102,6 +103,22 @@ function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
+export interface ScaleCommand extends ScaleOptions {
+  /** Instead of stdout. */
+  readonly json?: string | undefined;
+}
+
+/** Measures, and tells: `npm run bench -- scale` as well. */
+export async function runScale({ json, ...options }: ScaleCommand): Promise<void> {
+  const result = await measureScale(options);
+  const text = `${JSON.stringify(result)}\n`;
+  if (json === undefined) process.stdout.write(text);
+  else writeFileSync(json, text);
+  if (result.curves.length === 0)
+    say(`there is no curve ${options.only}: ${CURVES.map(({ name }) => name).join(', ')}`);
+  if (result.curves.some(({ failed }) => failed.length > 0)) process.exitCode = 1;
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -117,16 +134,10 @@ async function main(): Promise<void> {
     render(JSON.parse(readFileSync(MEASURED, 'utf8')) as ScaleResult); // written above
     return;
   }
-  const result = await measureScale({
+  await runScale({
     ...{ only: values.only, pointMax: Number(values.to), rounds: Number(values.rounds) },
-    isWritten: values.write,
+    ...{ isWritten: values.write, json: values.json },
   });
-  const text = `${JSON.stringify(result)}\n`;
-  if (values.json === undefined) process.stdout.write(text);
-  else writeFileSync(values.json, text);
-  if (result.curves.length === 0)
-    say(`there is no curve ${values.only}: ${CURVES.map(({ name }) => name).join(', ')}`);
-  if (result.curves.some(({ failed }) => failed.length > 0)) process.exitCode = 1;
 }
 
 if (process.argv[1] === import.meta.filename) await main();
