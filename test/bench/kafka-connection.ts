@@ -8,6 +8,7 @@ import { Connection } from '../../protocols/kafka/connection.ts';
 import { ConnectionMemory } from '../../protocols/kafka/connection-memory.ts';
 import { produce } from '../../protocols/kafka/handlers/produce.ts';
 import { ProduceRequest } from '../../protocols/kafka/messages/produce.ts';
+import { newCounters } from '../../protocols/kafka/metrics.ts';
 import { writeRequestFrame } from '../../protocols/kafka/wire/headers.ts';
 import { WireWriter } from '../../protocols/kafka/wire/writer.ts';
 import type { Appended, BatchOptions, Published, RecordWriter } from '../../protocols/port.ts';
@@ -94,7 +95,8 @@ const settings = {
 };
 const kafka = {
   hub: { clock, log, topics, access: { allows: () => true } },
-  ...{ settings, apis: [produce] },
+  ...{ settings, apis: [produce], counters: newCounters() },
+  timings: { of: () => ({ observe() {} }) },
 } as unknown as KafkaContext; // all that Produce without transactions looks at
 
 const sockets = Array.from({ length: CONNECTIONS }, () => new MemorySocket());
