@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // argv → command → exit code.
+import { isatty } from 'node:tty';
 import { runCommandLine } from './cli/program.ts';
 import { StreamOutput } from './cli/stream-output.ts';
 import { EXIT } from './cli/surroundings.ts';
@@ -49,6 +50,7 @@ void runCommandLine(argv, {
   err: tell,
   ...(process.stdout.isTTY ? { columns: process.stdout.columns } : {}),
   ...(process.stderr.isTTY ? { progress: show } : {}),
+  isTyped: isatty(0),
   get input() {
     isInputTaken = true;
     return process.stdin;

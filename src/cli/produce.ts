@@ -80,7 +80,7 @@ class Producer {
 
   async run(surroundings: Surroundings): Promise<void> {
     const { interrupted } = surroundings;
-    const progress = new Progress(surroundings);
+    const progress = new Progress(surroundings.isTyped === true ? {} : surroundings);
     try {
       for await (const lines of textLines(surroundings)) {
         for (const part of partsOf(lines)) {

@@ -11,6 +11,8 @@ export interface Surroundings {
   /** Of the terminal; absent = the output is no terminal. */
   readonly columns?: number;
   readonly input?: AsyncIterable<Uint8Array>;
+  /** Somebody types it, on the terminal where progress would be shown. */
+  readonly isTyped?: boolean;
   /** All that was put out has been taken: true, or false where nobody reads, or nothing can be written. */
   taken?(): Promise<boolean>;
   /** How far long work is, on a line of the terminal that the next one replaces; absent = there is no terminal. */
