@@ -104,7 +104,7 @@ function readRun(file: string): Run {
 }
 
 function tellMissing(text: string): void {
-  missing.push(text);
+  missing.push(text.trim());
   say(`bench: ${text}`);
 }
 

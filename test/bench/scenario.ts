@@ -23,6 +23,7 @@ export const METRICS = {
   idleConnectionKiB: 'KiB a connection',
   partitionKiB: 'KiB a partition',
   openFiles: 'files',
+  megabytes: 'MB',
   cpuPercent: '% of a processor',
 } as const;
 

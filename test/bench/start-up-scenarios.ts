@@ -1,6 +1,6 @@
 // What `npm run bench -- start-up` measures: starts, the checks before them, and the end under load. `--gib 10` is the size
 // that the bar of a start on a large log is about.
-import { writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from '../helpers/child.ts';
 import { hubConfigText, startHubProcess } from '../helpers/hub-process.ts';
@@ -11,7 +11,8 @@ import type { Bench, Probe, Probing, Way } from './probe.ts';
 import type { Result } from './scenario.ts';
 import { measureStop, STOP_LOAD } from './stop-under-load.ts';
 
-const program = join(import.meta.dirname, '..', '..', 'dist', 'command', 'main.cjs');
+const repository = join(import.meta.dirname, '..', '..');
+const program = join(repository, 'dist', 'command', 'main.cjs');
 const GIB = 1024 ** 3;
 const VALUE_BYTES = 1000;
 const NONE_KNOWN = 'none known';
@@ -56,12 +57,38 @@ export const startUpScenarios: readonly Probe[] = [
     open: openMetrics,
   },
   {
+    name: 'npm ci of what it needs to run',
+    metric: 'ms',
+    bars: [
+      { metric: 'ms', atMost: 60_000 },
+      { metric: 'megabytes', atMost: 120 },
+    ],
+    isOnce: true,
+    isLong: true,
+    async open({ directory }) {
+      for (const file of ['package.json', 'package-lock.json', '.npmrc'])
+        copyFileSync(join(repository, file), join(directory, file));
+      return { ways: { hub: () => installed(directory) }, close: noEnd };
+    },
+  },
+  {
     name: 'stop under load, with 1,000 MQTT and 50 Kafka clients',
     metric: 'ms',
     bars: atMost(5_000),
     open: openStops,
   },
 ];
+
+async function installed(directory: string): Promise<Result> {
+  const options = { workingDirectory: directory, timeoutMs: 300_000 };
+  const args = ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund'];
+  const result = await timed(() => run('npm', args, options));
+  const modules = join(directory, 'node_modules');
+  const bytes = readdirSync(modules, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
+  return { ...result, megabytes: bytes / 1e6 };
+}
 
 async function timed(work: () => Promise<unknown>): Promise<Result> {
   const startedMs = performance.now();
