@@ -33,7 +33,7 @@ const READ_RECORDS = 100_000;
 const READ_BYTES_MAX = 1 << 20;
 const SPREAD_IN_FLIGHT = 100;
 const SPREAD_APPENDS = 3000;
-const WAITS = 400;
+const WAITS = 200;
 const WAIT_MS = 30_000;
 
 interface PartitionsWorld extends World {
@@ -169,7 +169,8 @@ export const partitionCount: Curve<PartitionsWorld> = {
     {
       name: 'wait for all, a batch to one',
       unit: 'batch',
-      expectation: 'flat',
+      expectation:
+        'a fetch looks at each partition of its session before it waits and when it is woken, and listens to each of them meanwhile',
       measure: async (world) => {
         const wait = await waitForAll(world);
         return world.hub.sample(wait);

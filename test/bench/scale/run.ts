@@ -83,7 +83,7 @@ function write(result: ScaleResult): void {
   const isNew = new Set(result.curves.map(({ name }) => name));
   const kept = before?.curves.filter(({ name }) => !isNew.has(name)) ?? [];
   const all = { ...result, curves: [...result.curves, ...kept] };
-  writeFileSync(MEASURED, `${JSON.stringify(all, null, 1)}\n`);
+  writeFileSync(MEASURED, `${JSON.stringify(all, null, 2)}\n`);
   render(all);
 }
 
