@@ -46,7 +46,7 @@ export async function readItems(fetch: FetchReading): Promise<number> {
   let bytes = 0;
   for (const item of fetch.items) {
     letGo(item);
-    if (item.errorCode === ERROR_CODES.NONE && item.diverging === undefined)
+    if (item.errorCode === ERROR_CODES.NONE && item.diverging === undefined && !isAtEnd(item, fetch.upTo))
       bytes += await readItem(fetch, item, fetch.bytesMax - bytes, bytes > 0);
   }
   return bytes;
@@ -118,6 +118,11 @@ function takeEncoded(fetch: FetchReading, item: FetchItem, partition: Partition,
   }
   item.encodedUpTo = offset;
   return bytes;
+}
+
+/** Then nothing is to be awaited: of a session with very many partitions that is all but a few. */
+function isAtEnd({ partition, request }: FetchItem, upTo: Visibility): boolean {
+  return partition !== undefined && !partition.deleted && !mayHaveMore(partition, request.fetchOffset, upTo);
 }
 
 /** At the end, where most fetches stand, nothing is read. Beyond the log and before it, the store says why not. */
