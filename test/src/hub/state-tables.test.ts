@@ -122,6 +122,23 @@ test('a record that its reader does not understand does not keep the others from
   expect(log.events('error')).toEqual(['state-record-refused']);
 });
 
+test('a scan hands over every record of a partition in its order, stretch by stretch, the replaced ones too', async () => {
+  const { hub } = await openTestHub(temporaryDirectory());
+  const { table, write } = await openTable(hub);
+  for (const key of ['1', '2', null, '4']) await write(0, { key });
+  const seen: string[] = [];
+  const stretches: number[] = [];
+  for (let next = 0; next < 4; stretches.push(next)) {
+    next = await table.scan(0, next, 1, (key, value, offset) => seen.push(`${offset} ${key} ${value}`));
+  }
+  expect(seen).toEqual(['0 key 1', '1 key 2', '2 key null', '3 key 4']);
+  expect(stretches).toEqual([1, 2, 3, 4]);
+  expect(await table.scan(0, 4, 1, () => seen.push('more'))).toBe(4);
+  expect(seen).toHaveLength(4);
+  hub.close();
+  await expect(table.scan(0, 0, 1, () => {})).rejects.toMatchObject({ code: 'closed' });
+});
+
 test('after the hub is closed a table serves nothing and its state is dropped', async () => {
   const { hub } = await openTestHub(temporaryDirectory());
   const { table, states, write } = await openTable(hub);
