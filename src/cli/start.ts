@@ -17,7 +17,7 @@ export async function start(told: ConfigOptions, surroundings: Surroundings): Pr
   const options = loadOptionsOf(told, surroundings);
   const config = await configFromOptions(options, surroundings);
   if (!config) return EXIT.failed;
-  const log = openLog({ ...config.log, output: process.stderr });
+  const log = await openLog({ ...config.log, output: process.stderr });
   endOnFault(log);
   const firstSignal = listenForSignals({ source: process, exit: (code) => process.exit(code), log });
   const running: { broker?: Broker } = {};

@@ -1,11 +1,12 @@
-// The process's log behind the port's `Log`. One event a line: time, level, event name, fields (line.ts). Warnings and
-// errors of one event are limited (repeat-limit.ts); what is less serious is not, since it is written only when asked
-// for or seldom. How much is written is said for each logger, at any time (levels.ts).
+// The process's log: pino behind the port's `Log`. One event a line: time, level, event name, fields. As text for
+// people or as JSON for collectors. Warnings and errors of one event are limited (repeat-limit.ts); what is less
+// serious is not, since it is written only when asked for or seldom. How much is written is said for each logger, at any
+// time (levels.ts).
+import { type Logger as PinoLogger, pino } from 'pino';
 import type { Log } from '../../protocols/port.ts';
 import type { LogConfig } from '../config/resolve.ts';
 import { loggerOf } from './events.ts';
 import { type Level, type LevelClock, LogLevels } from './levels.ts';
-import { type EventLine, jsonLine, textLine } from './line.ts';
 import { RepeatLimit } from './repeat-limit.ts';
 
 /** Where lines go; `process.stderr`, or what a test gives. */
@@ -34,8 +35,22 @@ const REPEAT_BURST = 10;
 const REPEAT_WINDOW_MS = 10_000;
 const REPEAT_EVENTS_MAX = 256;
 
-export function openLog(options: HubLogOptions): HubLog {
-  return new LimitedLog(options);
+export async function openLog(options: HubLogOptions): Promise<HubLog> {
+  const { format, output } = options;
+  const form = format === 'text' ? await textForm(output.isTTY === true) : (line: string) => line;
+  const logger = pino(
+    {
+      // Levels are judged here, by logger: pino is given what is to be written.
+      level: 'debug',
+      base: null,
+      messageKey: 'event',
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { error: errorFields },
+    },
+    { write: (line: string) => void output.write(escaped(form(line))) },
+  );
+  return new LimitedLog(logger, options);
 }
 
 /** Keeps no process alive. */
@@ -47,15 +62,27 @@ const LEVEL_CLOCK: LevelClock = {
   },
 };
 
+/** Imported here only: a hub that logs JSON never needs it. */
+async function textForm(isColored: boolean): Promise<(line: string) => string> {
+  const { prettyFactory } = await import('pino-pretty');
+  return prettyFactory({
+    colorize: isColored,
+    messageKey: 'event',
+    translateTime: 'UTC:yyyy-mm-dd"T"HH:MM:ss.l"Z"',
+    singleLine: true,
+    ignore: 'pid,hostname',
+    errorLikeObjectKeys: [],
+  });
+}
+
 class LimitedLog implements HubLog {
   readonly levels: LogLevels;
-  readonly #options: HubLogOptions;
+  readonly #logger: PinoLogger;
   readonly #limit: RepeatLimit;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: HubLogOptions) {
-    const { level, now, levelClock } = options;
-    this.#options = options;
+  constructor(logger: PinoLogger, { level, now, levelClock }: HubLogOptions) {
+    this.#logger = logger;
     this.levels = new LogLevels(level, levelClock ?? LEVEL_CLOCK, ({ name, level, source, untilMs }) => {
       const until = untilMs === undefined ? undefined : new Date(untilMs).toISOString();
       this.info('log-level-changed', { logger: name, to: level, source, until });
@@ -69,24 +96,24 @@ class LimitedLog implements HubLog {
   }
 
   debug(event: string, fields?: object): void {
-    if (this.#writes('debug', event)) this.#write('debug', event, fields);
+    if (this.#writes('debug', event)) this.#logger.debug(fields ?? {}, event);
   }
 
   info(event: string, fields?: object): void {
-    if (this.#writes('info', event)) this.#write('info', event, fields);
+    if (this.#writes('info', event)) this.#logger.info(fields ?? {}, event);
   }
 
   warn(event: string, fields?: object): void {
-    if (this.#writes('warn', event) && this.#admits(event, fields)) this.#write('warn', event, fields);
+    if (this.#writes('warn', event) && this.#admits(event, fields)) this.#logger.warn(fields ?? {}, event);
   }
 
   error(event: string, fields?: object): void {
-    if (this.#writes('error', event) && this.#admits(event, fields)) this.#write('error', event, fields);
+    if (this.#writes('error', event) && this.#admits(event, fields)) this.#logger.error(fields ?? {}, event);
   }
 
   fatal(event: string, fields?: object): void {
     this.#tellSuppressed(true);
-    this.#write('fatal', event, fields);
+    this.#logger.fatal(fields ?? {}, event);
   }
 
   close(): void {
@@ -94,12 +121,6 @@ class LimitedLog implements HubLog {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#tellSuppressed(true);
-  }
-
-  #write(level: EventLine['level'], event: string, fields: object | undefined): void {
-    const { format, output } = this.#options;
-    const line: EventLine = { level, timeMs: Date.now(), event, fields };
-    output.write(format === 'json' ? jsonLine(line) : textLine(line, output.isTTY === true));
   }
 
   #writes(level: Level, event: string): boolean {
@@ -127,7 +148,26 @@ class LimitedLog implements HubLog {
 
   #tellSuppressed(all: boolean): void {
     for (const { event, count, fields } of this.#limit.takeSuppressed(all)) {
-      this.#write('warn', 'repeats-left-out', { repeated: event, count, last: fields });
+      this.#logger.warn({ repeated: event, count, last: fields }, 'repeats-left-out');
     }
   }
+}
+
+/** An error as fields: code, message, where it came from; its cause inside it. */
+function errorFields(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const code = 'code' in error ? error.code : undefined;
+  return {
+    ...(code === undefined ? {} : { code }),
+    message: error.message,
+    stack: error.stack,
+    ...(error.cause === undefined ? {} : { cause: errorFields(error.cause) }),
+  };
+}
+
+/** JSON leaves some control characters as they are (RFC 8259 §7), and terminals obey them. */
+function escaped(line: string): string {
+  return line.replace(/[\u007f-\u009f\u2028\u2029]/g, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
 }

@@ -35,7 +35,7 @@ export async function startReloadable(text: string): Promise<ReloadableHub> {
   if (config === undefined) throw new Error(issues.map(formatIssue).join('\n'));
   const events: string[] = [];
   const output = { write: (line: string) => void events.push(JSON.parse(line).event) };
-  const log = openLog({ ...config.log, format: 'json', output });
+  const log = await openLog({ ...config.log, format: 'json', output });
   const running: { broker?: Broker } = {};
   const configuration = new Configuration({
     ...{ loaded: config, options, log },

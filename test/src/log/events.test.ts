@@ -11,7 +11,7 @@ const ELSEWHERE: Readonly<Record<string, RegExp>> = {
   'protocols/kafka/connection.ts': /this\.#log\('([^']+)'/g,
   'protocols/mqtt/transports/listener.ts': /this\.#refuse\(socket, '([^']+)'/g,
   'src/hub/topic-directory.ts': /: '(topic-[a-z-]+)'/g,
-  'src/log/hub-log.ts': /(?:this\.info\(|this\.#write\('warn', )'([^']+)'/g,
+  'src/log/hub-log.ts': /(?:this\.info\(|fields \}, )'([^']+)'/g,
 };
 /** Calls whose event is not a text: each must be one of those above. */
 const INDIRECT = /\b#?log\??\.(?:debug|info|warn|error|fatal)\(\s*(?!')[^)\s]/;

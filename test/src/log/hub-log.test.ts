@@ -15,7 +15,7 @@ afterEach(() => {
 async function open(format: 'text' | 'json', level: 'debug' | 'info' | 'warn' | 'error' = 'info') {
   const lines: string[] = [];
   const output = { write: (line: string) => lines.push(line) };
-  const log = openLog({ format, level, output });
+  const log = await openLog({ format, level, output });
   const events = () => lines.map((line): Record<string, unknown> => JSON.parse(line));
   return { log, lines, events };
 }
@@ -31,10 +31,10 @@ describe('a line', () => {
 
   it('is one line of text, whatever a client put into its fields', async () => {
     const { log, lines } = await open('text');
-    log.warn('refused', { clientId: 'x\r\nWARN: forged\u001b[31m' });
+    log.warn('refused', { clientId: 'x\r\nWARN: forged\u001b[31m\u009b31m' });
     log.info('started');
     expect(lines).toEqual([
-      '[2026-09-01T00:00:00.000Z] WARN: refused {"clientId":"x\\r\\nWARN: forged\\u001b[31m"}\n',
+      '[2026-09-01T00:00:00.000Z] WARN: refused {"clientId":"x\\r\\nWARN: forged\\u001b[31m\\u009b31m"}\n',
       '[2026-09-01T00:00:00.000Z] INFO: started\n',
     ]);
   });
