@@ -142,7 +142,7 @@ export class Committer {
     return new Promise((resolve) => this.#idleWaiters.push(resolve));
   }
 
-  /** For the scheduler alone. */
+  /** Begins a commit of what there is: for the scheduler, and when the one before is done. */
   start(): void {
     this.#scheduled = false;
     if (this.#failure !== undefined || this.#committing) return;
@@ -316,7 +316,8 @@ export class Committer {
       this.#flush = flush;
       throw error;
     }
-    if (this.#open !== undefined || this.#dial.isAsked) this.#schedule();
+    // Not at the end of the tick: what joined meanwhile has waited for a whole commit, and the disk would wait for it.
+    if (this.#open !== undefined || this.#dial.isAsked) this.start();
     this.#tellIdle();
   }
 
