@@ -29,12 +29,20 @@ async function* untilInterrupted(
 ): AsyncGenerator<Uint8Array> {
   if (input === undefined) return;
   const pieces = input[Symbol.asyncIterator]();
-  const end = new Promise<{ readonly done: true; readonly value: undefined }>((resolve) => {
-    interrupted?.addEventListener('abort', () => resolve({ done: true, value: undefined }));
-  });
-  while (interrupted?.aborted !== true) {
-    const next = await Promise.race([pieces.next(), end]);
-    if (next.done === true) return;
-    yield next.value;
+  // Of the piece that is waited for. A race with one promise for all of them would hold every piece until that settles.
+  let stopWaiting = (): void => {};
+  const onAbort = (): void => stopWaiting();
+  interrupted?.addEventListener('abort', onAbort);
+  try {
+    while (interrupted?.aborted !== true) {
+      const next = await new Promise<IteratorResult<Uint8Array> | undefined>((resolve, reject) => {
+        stopWaiting = () => resolve(undefined);
+        pieces.next().then(resolve, reject);
+      });
+      if (next === undefined || next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    interrupted?.removeEventListener('abort', onAbort);
   }
 }

@@ -1,4 +1,7 @@
 // What comes by the standard input, and an interrupt while it comes.
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { Progress } from '../../../src/cli/progress.ts';
 import type { Surroundings } from '../../../src/cli/surroundings.ts';
@@ -46,6 +49,28 @@ it('an interrupt ends it while it waits', async () => {
     await new Promise(() => undefined);
   }
   expect(await linesOf({ input: endless(), interrupted: controller.signal })).toEqual([['a']]);
+});
+
+it('holds no piece whose lines were taken', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void; // the flag puts it there
+  const given: WeakRef<Uint8Array>[] = [];
+  async function* many(): AsyncGenerator<Uint8Array> {
+    for (let index = 0; index < 20; index++) {
+      const piece = Buffer.alloc(64 * 1024, 'line\n');
+      given.push(new WeakRef(piece));
+      yield piece;
+    }
+    // What a WeakRef was made of stays until the turn ends.
+    await setImmediate();
+    collectGarbage();
+    expect(given.slice(0, -1).filter((piece) => piece.deref() !== undefined)).toEqual([]);
+  }
+  const { signal } = new AbortController();
+  let count = 0;
+  for await (const lines of textLines({ input: many(), interrupted: signal } as unknown as Surroundings))
+    count += lines.length;
+  expect(count).toBeGreaterThan(20 * 13_000);
 });
 
 it('progress is silent for work that is done at once, and without a terminal', () => {
