@@ -16,7 +16,7 @@ import { Script } from 'node:vm';
 const root = import.meta.dirname;
 const directory = path.join(root, 'dist', 'command');
 const main = path.join(directory, 'main.cjs');
-/** What went into the program, and by what Node, so that nothing is built that is there. */
+/** What went into the program and what came out, and by what Node, so that nothing is built that is there. */
 const record = path.join(directory, 'inputs.json');
 
 /** Found in node_modules when they are needed: they have native code, or few commands need them. */
@@ -39,9 +39,14 @@ if (job === 'cache') await writeCache(program);
 else if (!isUpToDate()) await build();
 
 function isUpToDate() {
-  if (!fs.existsSync(record) || !fs.existsSync(main)) return false;
-  const { node, inputs } = JSON.parse(fs.readFileSync(record, 'utf8'));
-  return node === process.version && Object.entries(inputs).every(([file, stamp]) => stampOf(file) === stamp);
+  if (!fs.existsSync(record)) return false;
+  const { node, inputs, outputs = [] } = JSON.parse(fs.readFileSync(record, 'utf8'));
+  return (
+    node === process.version &&
+    outputs.length > 0 &&
+    outputs.every((name) => fs.existsSync(path.join(directory, name))) &&
+    Object.entries(inputs).every(([file, stamp]) => stampOf(file) === stamp)
+  );
 }
 
 function stampOf(file) {
@@ -95,10 +100,17 @@ async function build() {
     define: { ...common.define, PROGRAM: JSON.stringify(name) },
   });
   put(main, loader.outputFiles[0].contents, 0o755);
-  put(record, JSON.stringify({ node: process.version, inputs: stamps }));
+  // Without the cache where none could be made: building again would make none either.
+  const outputs = [main, file.path, cacheOf(file.path)].filter((each) => fs.existsSync(each));
+  const names = outputs.map((each) => path.basename(each));
+  put(record, JSON.stringify({ node: process.version, inputs: stamps, outputs: names }));
   for (const each of fs.readdirSync(directory)) {
     if (each.startsWith('program-') && !each.startsWith(name)) fs.rmSync(path.join(directory, each));
   }
+}
+
+function cacheOf(file) {
+  return file.replace(/cjs$/, 'cache');
 }
 
 function put(file, contents, mode = 0o644) {
@@ -132,7 +144,7 @@ async function writeCache(file) {
   await run('check', /nothing wrong/);
   const [, admin] = await run('start', /curl -s (http:\S+?)\/api/);
   await (await fetch(`${admin}/health/ready`)).text();
-  put(file.replace(/cjs$/, 'cache'), script.createCachedData());
+  put(cacheOf(file), script.createCachedData());
   process.kill(process.pid, 'SIGTERM');
 }
 
