@@ -38,6 +38,7 @@ export {
   type PartitionOptions,
 } from './log-store.ts';
 export {
+  counterKeyOf,
   type MetaChange,
   type MetaCondition,
   type MetaEntry,

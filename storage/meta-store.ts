@@ -80,6 +80,9 @@ export interface MetaStore {
   close(): Promise<void>;
 }
 
+/** The entry of a counter: the number that `allocate` gives next. For who sets it together with other entries. */
+export const counterKeyOf = (counter: string): string => COUNTER_PREFIX + counter;
+
 /** Transactions that a late watcher can still see; older ones must be listed. */
 const HISTORY_TRANSACTIONS_MAX = 1024;
 const KEY_LENGTH_MAX = 512;
@@ -195,7 +198,7 @@ class LevelMetaStore implements MetaStore {
   allocate(counter: string, count: number): Promise<number> {
     assert(Number.isSafeInteger(count) && count > 0, `allocate ${count} of ${counter}`);
     return this.#inTurn(async () => {
-      const key = COUNTER_PREFIX + counter;
+      const key = counterKeyOf(counter);
       const entry = await this.get(key);
       const first = entry === undefined ? 0 : entry.value;
       if (typeof first !== 'number') throw new StorageError('format', `meta entry ${key} is not a number`);

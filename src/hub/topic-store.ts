@@ -50,7 +50,7 @@ export class TopicStore {
    */
   async load(): Promise<readonly HubTopic[]> {
     const stored = (await this.#options.metaStore.list(TOPIC_PREFIX)).map(readTopicEntry);
-    await this.#refuseLostMeta();
+    if (stored.length === 0) await this.#refuseLostMeta();
     const deleting = stored.filter(({ record }) => record.state === 'deleting');
     await mapConcurrently(deleting, OPENING_MAX, async ({ name, record }) => {
       await this.finishDeletion(name, record);
@@ -219,16 +219,18 @@ export class TopicStore {
     return raised.map(epochOf);
   }
 
-  /** Topics made anew under the old names would push the records of the old ones aside, and their groups' offsets. */
+  /**
+   * It has no topic: then there is none on disk either, since a topic is deleted there first. Topics made anew under the
+   * old names would push the records of the old ones aside, and their groups' offsets.
+   */
   async #refuseLostMeta(): Promise<void> {
-    const { metaStore, store } = this.#options;
-    if ((await metaStore.revision()) > 0) return;
+    const { store } = this.#options;
     const topics = (await store.topicsOnDisk()).toSorted();
     if (topics.length === 0) return;
     const some = topics.length > 3 ? `${topics.slice(0, 3).join(', ')}, …` : topics.join(', ');
     throw new StorageError(
       'data-directory',
-      `meta/ in ${store.directory} was lost: it is empty, and there are ${topics.length} topics on disk (${some}). ` +
+      `meta/ in ${store.directory} was lost: it has no topics, and there are ${topics.length} topics on disk (${some}). ` +
         'Put back its copy, or let `polylog log rebuild-meta` make it anew from what the topics say',
     );
   }

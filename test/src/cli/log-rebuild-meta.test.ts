@@ -2,6 +2,8 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { rebuildTopics } from '../../../src/hub/topic-rebuilding.ts';
+import { readTopicEntry, TOPIC_PREFIX } from '../../../src/hub/topic-records.ts';
 import type { Broker } from '../../../src/running-broker.ts';
 import { runBroker } from '../../../src/running-broker.ts';
 import { openMetaStore } from '../../../storage/index.ts';
@@ -61,7 +63,7 @@ it('lost: the start is refused, and what the files say is there again', async ()
   await expect(start(directory)).rejects.toMatchObject({
     code: 'data-directory',
     message: expect.stringMatching(
-      /was lost: it is empty, and there are 3 topics on disk \(__mqtt_sessions, latest, plant\)/,
+      /was lost: it has no topics, and there are 3 topics on disk \(__mqtt_sessions, latest, plant\)/,
     ),
   });
 
@@ -87,6 +89,38 @@ it('lost: the start is refused, and what the files say is there again', async ()
     err: expect.stringContaining('knows of 3 topics: it is not lost'),
   });
   expect((await runLog(['verify', 'data'], directory)).exitCode).toBe(0);
+});
+
+it('a crash on the way leaves it as lost as before: what is made anew is one transaction', async () => {
+  const directory = temporaryDirectory();
+  const store = await openMetaStore(path.join(directory, 'meta'));
+  const topics = [
+    { name: 'a', topicId: 'id-a', partitions: 3 },
+    { name: 'b', topicId: 'id-b', partitions: 1 },
+  ];
+  expect(await rebuildTopics(store, topics, 1_000)).toEqual({ outcome: 'applied', revision: 1 });
+  expect(await store.revision()).toBe(1);
+  const logIds = (await store.list(TOPIC_PREFIX)).map((entry) => readTopicEntry(entry).record.logIds);
+  expect(logIds).toEqual([[0, 1, 2], [3]]);
+  expect([await store.allocate('log-id', 1), await store.allocate('producer-id', 1)]).toEqual([4, 1_000]);
+  await store.close();
+});
+
+it('lost, but for counters: the start is refused, and it is made anew all the same', async () => {
+  const directory = temporaryDirectory();
+  const { there, producerId } = await filled(directory);
+  const meta = path.join(directory, 'data', 'meta');
+  rmSync(meta, { recursive: true });
+  const store = await openMetaStore(meta);
+  await store.allocate('log-id', 100);
+  await store.allocate('producer-id', 100);
+  await store.close();
+  await expect(start(directory)).rejects.toMatchObject({ code: 'data-directory' });
+  expect(await runLog(['rebuild-meta', 'data'], directory)).toMatchObject({ exitCode: 0, err: '' });
+  const broker = await start(directory);
+  expect(await whatThereIs(broker)).toEqual(there);
+  expect(await broker.hub.cluster.allocateProducerId()).toBeGreaterThan(producerId);
+  await broker.stop();
 });
 
 it.each(['CURRENT', '.ldb'])('damaged in %s: it is set aside, and made anew', async (file) => {
