@@ -1,6 +1,9 @@
 // Writes the small files beside a log's segments when it is their time: the manifest on open and close and when the
-// log's start moves, checkpoints as the log grows, leader epochs when one begins. What says the same as before is not written again, so that a log which
-// is only read, or not used at all, costs nothing to close.
+// log's start moves, checkpoints as the log grows, leader epochs when one begins. What says the same as before is not
+// written again, so that a log which is only read, or not used at all, costs nothing to close.
+//
+// Each is written aside under one name, so there is one writer at a time: who lets go of a log waits for what is under
+// way (`BackgroundWork`), and nothing begins after that, however late its turn comes.
 import type { BackgroundWork } from './background-work.ts';
 import { StorageError } from './errors.ts';
 import { epochStarts, writeLeaderEpochs } from './leader-epochs.ts';
@@ -107,8 +110,9 @@ export class LogFiles {
     if (!isKnown) await this.#writeManifest('durable');
   }
 
-  /** A segment has got its file. */
+  /** A segment has got its file; one that the file system was long in making may have lost its log by then. */
   segmentCreated(segments: SegmentList): void {
+    if (this.#closing) return;
     if (this.#hasSegment) this.#checkpointDue = true;
     this.#hasSegment = true;
     const starts = epochStarts(segments);
@@ -177,7 +181,10 @@ export class LogFiles {
     await writeCheckpoint(fileSystem, this.#directory, content, 'durable');
   }
 
-  /** The log is deleted: what waits for its turn to be written is not. */
+  /**
+   * The log is let go of: what waits for its turn to be written is not. The directory is its successor's from now on, or
+   * gone.
+   */
   abandon(): void {
     this.#closing = true;
   }

@@ -8,11 +8,12 @@ import type { BatchWriter } from './batch-writer.ts';
 import type { Append, Commit } from './commit-group.ts';
 import { Committer } from './committer.ts';
 import type { CompactedLog } from './compacted-log.ts';
-import { assert, StorageError, storageErrorOf } from './errors.ts';
+import { assert, StorageError } from './errors.ts';
 import { IndexCompletion } from './index-completion.ts';
 import { type EpochEnd, endOfEpoch } from './leader-epochs.ts';
 import { LogAppender, type TransactionEnd } from './log-appender.ts';
 import type { LogBody, PartitionLogOptions } from './log-body.ts';
+import { abandonLog, type ClosingLog, closeLog } from './log-closing.ts';
 import { type CommittedLog, LogCommits } from './log-commits.ts';
 import { type LogConfig, withinBounds } from './log-config.ts';
 import { LogFiles } from './log-files.ts';
@@ -273,7 +274,7 @@ export class PartitionLog {
 
   /** Flushes, and leaves nothing to scan for the next opening. Idempotent. @throws StorageError io */
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    this.#closing ??= closeLog(this.#ending);
     return this.#closing;
   }
 
@@ -285,11 +286,8 @@ export class PartitionLog {
   }
 
   /** Lets go of everything; it has been marked as deleted. */
-  async abandon(): Promise<void> {
-    await this.#committer.idle();
-    await this.#trimmer.settled();
-    this.#appender.failed();
-    await this.#release();
+  abandon(): Promise<void> {
+    return abandonLog(this.#ending);
   }
 
   /** What a reopening in this process has to know; undefined when the log has not failed. */
@@ -363,38 +361,18 @@ export class PartitionLog {
     };
   }
 
-  async #close(): Promise<void> {
-    if (!this.#state.isOpen) return;
-    this.#state.closed();
-    await this.#committer.flush();
-    await this.#committer.idle();
-    await this.#trimmer.settled();
-    try {
-      // Once the log has failed its files tell more than this process can: recovery has to look.
-      if (this.failed === undefined) await this.#closeFiles();
-    } catch (error) {
-      throw storageErrorOf(error, `closing ${this.name}`);
-    } finally {
-      await this.#release();
-    }
-  }
-
-  async #closeFiles(): Promise<void> {
-    const { active } = this.#appender;
-    const { background, completion, segments } = this.#body;
-    if (active !== undefined) background.add('indexing', completion.closeSegment(active));
-    await completion.settled();
-    await this.#files.close(segments.newest && this.#commits.checkpointOf(segments.newest));
-  }
-
-  async #release(): Promise<void> {
-    const { background, completion, tail } = this.#body;
-    await this.#readsMade?.byOffset.close();
-    await completion.settled();
-    await background.settled();
-    this.#committer.close();
-    this.#appender.producers?.release();
-    tail.release();
-    for (const segment of this.#body.segments) this.#parts.files.drop(segment.path);
+  /** The log as its end sees it. */
+  get #ending(): ClosingLog {
+    return {
+      ...this.#body,
+      state: this.#state,
+      committer: this.#committer,
+      commits: this.#commits,
+      appender: this.#appender,
+      trimmer: this.#trimmer,
+      smallFiles: this.#files,
+      reads: () => this.#readsMade,
+      openFiles: this.#parts.files,
+    };
   }
 }
