@@ -3,25 +3,23 @@
 //
 // Where one reader is, nothing is kept: a stretch is worth keeping once two have begun at the same place lately. Readers
 // that follow each other do, because an answer that begins with a stretch ends with one (readItem in fetch-reading.ts).
-// What lies in a stretch never changes under its offsets but by compaction, and a reader may have come before that.
-import type { AbortedTransaction, Partition, Visibility } from '../port.ts';
-import type { LentBytes } from './wire/record-pieces.ts';
+// What lies in a stretch never changes under its offsets but by compaction, and a reader may have come before that: by no
+// more than a stretch's age.
+import type { AbortedTransaction, Clock, Partition, Visibility } from '../port.ts';
+import { readableUpTo } from './fetch-wait.ts';
 
 /** Of all partitions together; those that answers on their way still have are beside it. */
 const BYTES_MAX = 16 * 1024 * 1024;
 /** Below this encoding costs less than all the rest of an answer. */
 const STRETCH_BYTES_MIN = 4 * 1024;
 const STRETCH_BYTES_MAX = BYTES_MAX / 4;
-/** Buffers are made in steps of this. */
-const STEP_BYTES = 64 * 1024;
-/** Buffers that wait for the next stretch, together. */
-const FREE_BYTES_MAX = 4 * 1024 * 1024;
+const AGE_MAX_MS = 60_000;
 /** Places where fetches began that are remembered of a partition. */
 const BEGINNINGS_MAX = 16;
 /** Since the last one that was used twice, so many stretches are kept. */
 const KEPT_UNUSED_MAX = 64;
 
-export interface StretchContent {
+export interface EncodedStretch {
   readonly firstOffset: number;
   /** Where the next one goes on. */
   readonly nextOffset: number;
@@ -29,50 +27,13 @@ export interface StretchContent {
   readonly records: number;
   /** Those that overlap it, by their first offset. */
   readonly aborted: readonly AbortedTransaction[];
-}
-
-/** Held by the cache, and by each answer that has it until it is written. */
-export class EncodedStretch implements LentBytes, StretchContent {
-  readonly firstOffset: number;
-  readonly nextOffset: number;
-  readonly records: number;
-  readonly aborted: readonly AbortedTransaction[];
+  /** Of the partition when its records were read. */
   readonly leaderEpoch: number;
-  readonly bytes: Buffer;
-  readonly #onUnheld: (mayBeReused: boolean) => void;
-  #holders = 1;
-  #mayBeReused = true;
-
-  constructor(
-    content: StretchContent,
-    leaderEpoch: number,
-    bytes: Buffer,
-    onUnheld: (mayBeReused: boolean) => void,
-  ) {
-    this.firstOffset = content.firstOffset;
-    this.nextOffset = content.nextOffset;
-    this.records = content.records;
-    this.aborted = content.aborted;
-    this.leaderEpoch = leaderEpoch;
-    this.bytes = bytes;
-    this.#onUnheld = onUnheld;
-  }
-
-  hold(): this {
-    this.#holders++;
-    return this;
-  }
-
-  letGo(mayBeReused: boolean): void {
-    this.#mayBeReused &&= mayBeReused;
-    this.#holders--;
-    if (this.#holders === 0) this.#onUnheld(this.#mayBeReused);
-  }
 }
 
 /** Of one partition, up to one bound. */
 interface Readers {
-  readonly stretches: Map<number, EncodedStretch>;
+  readonly kept: Map<number, Kept>;
   /** Offsets; the oldest is replaced next. */
   readonly beginnings: number[];
   oldest: number;
@@ -83,62 +44,68 @@ interface Readers {
 interface Kept {
   readonly readers: Readers;
   readonly stretch: EncodedStretch;
+  readonly keptAtMs: number;
 }
 
 export class EncodedStretches {
+  readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #bytesMax: number;
   readonly #readers = new WeakMap<Partition, Partial<Record<Visibility, Readers>>>();
-  /** From `#first` on, the oldest first: readers come by once, so that the oldest is done with. */
-  readonly #kept: Kept[] = [];
-  #first = 0;
+  /** The oldest first: readers come by once, so that it is done with before the others. */
+  readonly #kept = new Set<Kept>();
   #bytes = 0;
-  readonly #free: Buffer[] = [];
-  #freeBytes = 0;
 
-  constructor(bytesMax = BYTES_MAX) {
+  constructor(clock: Pick<Clock, 'monotonic'>, bytesMax = BYTES_MAX) {
+    this.#clock = clock;
     this.#bytesMax = bytesMax;
   }
 
-  /** What is kept, and what is free for more. */
+  /** Of what is kept. */
   get byteLength(): number {
-    return this.#bytes + this.#freeBytes;
+    return this.#bytes;
   }
 
-  /** The stretch that begins at `offset`, held for the caller. @param end what may be read ends there now */
-  find(partition: Partition, offset: number, upTo: Visibility, end: number): EncodedStretch | undefined {
+  /** The stretch that begins at `offset`, if it can be read and takes no more than `bytesMax`. */
+  find(
+    partition: Partition,
+    upTo: Visibility,
+    { offset, bytesMax }: { readonly offset: number; readonly bytesMax: number },
+  ): EncodedStretch | undefined {
     const readers = this.#readers.get(partition)?.[upTo];
-    const stretch = readers?.stretches.get(offset);
-    if (readers === undefined || stretch === undefined) return undefined;
-    // Another log may be behind the partition by now, which ends earlier.
-    const isOfLog = stretch.leaderEpoch === partition.leaderEpoch && stretch.nextOffset <= end;
-    if (!isOfLog) return undefined;
+    const kept = readers?.kept.get(offset);
+    if (readers === undefined || kept === undefined || !this.#isOfUse(kept, partition)) return undefined;
+    const { stretch } = kept;
+    if (stretch.nextOffset > readableUpTo(partition, upTo) || stretch.bytes.length > bytesMax)
+      return undefined;
     readers.mayKeep = KEPT_UNUSED_MAX;
-    return stretch.hold();
+    return stretch;
   }
 
-  /** Keeps what a fetch has encoded, if others are likely to ask for it. Returns it then, held for the caller. */
-  offer(partition: Partition, upTo: Visibility, content: StretchContent): EncodedStretch | undefined {
-    const { firstOffset, bytes } = content;
+  /**
+   * Keeps what a fetch has encoded, if others are likely to ask for it and nothing larger begins there.
+   * @returns it with bytes that stay as they are; undefined = it is not kept
+   */
+  offer(partition: Partition, upTo: Visibility, stretch: EncodedStretch): EncodedStretch | undefined {
+    const { firstOffset, bytes, leaderEpoch } = stretch;
     const { length } = bytes;
     if (length < STRETCH_BYTES_MIN || length > Math.min(STRETCH_BYTES_MAX, this.#bytesMax)) return undefined;
     const readers = this.#readersOf(partition, upTo);
-    if (!isShared(readers, firstOffset)) return undefined;
-    const buffer = this.#bufferFor(length);
-    buffer.set(bytes);
-    const stretch = new EncodedStretch(
-      content,
-      partition.leaderEpoch,
-      buffer.subarray(0, length),
-      (mayBeReused) => {
-        if (mayBeReused) this.#giveBack(buffer);
-      },
-    );
-    this.#forget(readers, readers.stretches.get(firstOffset));
-    readers.stretches.set(firstOffset, stretch);
-    this.#kept.push({ readers, stretch });
+    if (!isShared(readers, firstOffset) || leaderEpoch !== partition.leaderEpoch) return undefined;
+    const before = readers.kept.get(firstOffset);
+    if (before !== undefined) {
+      if (before.stretch.bytes.length >= length && this.#isOfUse(before, partition)) return undefined;
+      this.#forget(before);
+    }
+    readers.mayKeep--;
+    // Not a buffer that is used again: fresh memory costs some hundredths of what encoding does, and needs no owner.
+    const copy = Buffer.allocUnsafeSlow(length);
+    copy.set(bytes);
+    const kept = { readers, stretch: { ...stretch, bytes: copy }, keptAtMs: this.#clock.monotonic() };
+    readers.kept.set(firstOffset, kept);
+    this.#kept.add(kept);
     this.#bytes += length;
-    while (this.#bytes > this.#bytesMax) this.#forgetOldest();
-    return stretch.hold();
+    this.#forgetOldest();
+    return kept.stretch;
   }
 
   #readersOf(partition: Partition, upTo: Visibility): Readers {
@@ -147,41 +114,31 @@ export class EncodedStretches {
       known = {};
       this.#readers.set(partition, known);
     }
-    known[upTo] ??= { stretches: new Map(), beginnings: [], oldest: 0, mayKeep: 0 };
+    known[upTo] ??= { kept: new Map(), beginnings: [], oldest: 0, mayKeep: 0 };
     return known[upTo];
   }
 
+  /** Another log may be behind the partition by now. */
+  #isOfUse(kept: Kept, { leaderEpoch }: Partition): boolean {
+    return kept.stretch.leaderEpoch === leaderEpoch && !this.#isOld(kept);
+  }
+
+  #isOld({ keptAtMs }: Kept): boolean {
+    return this.#clock.monotonic() - keptAtMs > AGE_MAX_MS;
+  }
+
   #forgetOldest(): void {
-    const { readers, stretch } = this.#kept[this.#first++]!; // what is kept takes more than nothing
-    this.#forget(readers, stretch);
-    // Not one by one from the front: each time all others would move up.
-    if (2 * this.#first < this.#kept.length) return;
-    this.#kept.splice(0, this.#first);
-    this.#first = 0;
+    for (const kept of this.#kept) {
+      if (this.#bytes <= this.#bytesMax && !this.#isOld(kept)) return;
+      this.#forget(kept);
+    }
   }
 
-  /** Its place in line stays, and comes to nothing. */
-  #forget(readers: Readers, stretch: EncodedStretch | undefined): void {
-    if (stretch === undefined || readers.stretches.get(stretch.firstOffset) !== stretch) return;
-    readers.stretches.delete(stretch.firstOffset);
+  #forget(kept: Kept): void {
+    const { readers, stretch } = kept;
+    readers.kept.delete(stretch.firstOffset);
+    this.#kept.delete(kept);
     this.#bytes -= stretch.bytes.length;
-    stretch.letGo(true);
-  }
-
-  #bufferFor(length: number): Buffer {
-    const index = this.#free.findIndex(
-      (free) => free.length >= length && free.length <= 2 * length + STEP_BYTES,
-    );
-    const [found] = index < 0 ? [] : this.#free.splice(index, 1);
-    if (found === undefined) return Buffer.allocUnsafeSlow(Math.ceil(length / STEP_BYTES) * STEP_BYTES);
-    this.#freeBytes -= found.length;
-    return found;
-  }
-
-  #giveBack(buffer: Buffer): void {
-    if (this.#freeBytes + buffer.length > FREE_BYTES_MAX) return;
-    this.#free.push(buffer);
-    this.#freeBytes += buffer.length;
   }
 }
 
@@ -194,7 +151,5 @@ function isShared(readers: Readers, offset: number): boolean {
     beginnings[readers.oldest] = offset;
     readers.oldest = (readers.oldest + 1) % BEGINNINGS_MAX;
   }
-  if (readers.mayKeep === 0) return false;
-  readers.mayKeep--;
-  return true;
+  return readers.mayKeep > 0;
 }

@@ -18,12 +18,14 @@ export interface FetchItem extends FetchedPartition {
   errorCode: ErrorCode;
   /** Where the reader's last epoch ended here, when it has more of it: there is nothing to read for it. */
   diverging: { readonly epoch: number; readonly endOffset: number } | undefined;
-  /** One behind the other, from the offset asked for on, held. */
+  /** One behind the other, from the offset asked for on. */
   encoded: EncodedStretch[];
   /** Where they end, and what has to be encoded begins. */
   encodedUpTo: number;
   /** One behind the other; the store gives what lies together in memory. The first has a record to give. */
   ranges: RecordRange[];
+  /** Of the partition, before the ranges were read. */
+  leaderEpoch: number;
   /** From the offset asked for up to here there is no record. */
   emptyUpTo: number;
 }
@@ -66,6 +68,7 @@ async function readItem(
     return 0;
   }
   const maxBytes = Math.min(request.partitionMaxBytes, bytesLeft);
+  item.leaderEpoch = partition.leaderEpoch;
   let bytes = takeEncoded(fetch, item, partition, maxBytes);
   let offset = item.encodedUpTo;
   // The end of a stretch is where others are likely to go on too.
@@ -78,6 +81,7 @@ async function readItem(
     const range = await partition.read({ offset, maxBytes: readBytes, upTo: fetch.upTo });
     if (range.refused !== undefined) {
       item.errorCode = READ_ERROR_CODES[range.refused];
+      letGo(item);
       return 0;
     }
     // The store gives its first batch whole; only the first of the answer may be larger than the limits.
@@ -100,23 +104,22 @@ async function readItem(
   return bytes;
 }
 
-/** What others were given from there on. Returns its bytes. */
-function takeEncoded(fetch: FetchReading, item: FetchItem, partition: Partition, maxBytes: number): number {
-  const end = readableUpTo(partition, fetch.upTo);
+/** What others were given, from where the item's stretches end. Returns its bytes. */
+export function takeEncoded(
+  { stretches, upTo }: FetchReading,
+  item: FetchItem,
+  partition: Partition,
+  bytesMax: number,
+): number {
   let bytes = 0;
-  let offset = item.request.fetchOffset;
-  while (offset >= partition.logStartOffset && item.encoded.length < STRETCHES_MAX) {
-    const stretch = fetch.stretches.find(partition, offset, fetch.upTo, end);
+  while (item.encodedUpTo >= partition.logStartOffset && item.encoded.length < STRETCHES_MAX) {
+    const place = { offset: item.encodedUpTo, bytesMax: bytesMax - bytes };
+    const stretch = stretches.find(partition, upTo, place);
     if (stretch === undefined) break;
-    if (bytes + stretch.bytes.length > maxBytes) {
-      stretch.letGo(true);
-      break;
-    }
     item.encoded.push(stretch);
+    item.encodedUpTo = stretch.nextOffset;
     bytes += stretch.bytes.length;
-    offset = stretch.nextOffset;
   }
-  item.encodedUpTo = offset;
   return bytes;
 }
 
@@ -133,9 +136,12 @@ function mayHaveMore(partition: Partition, offset: number, upTo: Visibility): bo
 
 /** Nothing looks at what was read any more: the encoder has copied what it took. */
 export function letGo(item: FetchItem): void {
-  for (const stretch of item.encoded) stretch.letGo(true);
   item.encoded = [];
   item.encodedUpTo = item.request.fetchOffset;
+  letRangesGo(item);
+}
+
+export function letRangesGo(item: FetchItem): void {
   for (const range of item.ranges) range.release?.();
   item.ranges = [];
   item.emptyUpTo = -1;

@@ -68,7 +68,7 @@ export async function openKafkaContext(
     fetchSessions: new FetchSessions(settings.fetchSessions, hub.clock, hub.random),
     apis: APIS,
     encoder: new BatchEncoder(),
-    stretches: new EncodedStretches(),
+    stretches: new EncodedStretches(hub.clock),
     cursor: hub.cursor(),
     counters: newCounters(),
     timings: new RequestTimings(hub),

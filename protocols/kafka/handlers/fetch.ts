@@ -9,16 +9,23 @@
 import type { AbortedTransaction, Partition } from '../../port.ts';
 import { allows, type Call, defineApi, Later } from '../api.ts';
 import { encodeEmptyStretch } from '../empty-stretch.ts';
-import type { StretchContent } from '../encoded-stretches.ts';
+import type { EncodedStretch } from '../encoded-stretches.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
-import { type FetchItem, type FetchReading, letGo, readItems } from '../fetch-reading.ts';
+import {
+  type FetchItem,
+  type FetchReading,
+  letGo,
+  letRangesGo,
+  readItems,
+  takeEncoded,
+} from '../fetch-reading.ts';
 import type { FetchContext, FetchedPartition, FetchSession } from '../fetch-sessions.ts';
 import { type Watched, waitForBytes } from '../fetch-wait.ts';
 import { leaderEpochFault } from '../leader-epoch.ts';
 import { FetchRequest, FetchResponse } from '../messages/fetch.ts';
 import { brokers } from '../nodes.ts';
 import { type EncodeOptions, encodeBatches } from '../record-mapping.ts';
-import { type LentBytes, RecordPieces } from '../wire/record-pieces.ts';
+import { RecordPieces } from '../wire/record-pieces.ts';
 
 const READ_COMMITTED = 1;
 const ISOLATION_LEVELS: ReadonlySet<number> = new Set([0, READ_COMMITTED]);
@@ -116,6 +123,7 @@ function itemOf(
     encoded: [],
     encodedUpTo: request.fetchOffset,
     ranges: [],
+    leaderEpoch: -1,
     emptyUpTo: -1,
   };
   if (name === undefined) item.errorCode = unknownIdFault(topic, call);
@@ -220,46 +228,65 @@ function answerOf(fetch: Fetch, item: FetchItem, encodedBytes: number): Partitio
   };
 }
 
-/** What has been read of it is let go; what was encoded before goes to the answer. */
+/** What was encoded before, and behind it what was read, which is let go. */
 function encodeItem(
   fetch: Fetch,
   item: FetchItem,
   partition: Partition,
   encodedBytes: number,
 ): Pick<PartitionAnswer, 'records' | 'abortedTransactions'> {
-  const { request, ranges } = item;
   const { encoder, counters } = fetch.call.kafka;
   const start = encoder.length;
-  if (ranges.length === 0 && item.emptyUpTo > item.encodedUpTo)
+  if (item.ranges.length === 0 && item.emptyUpTo > item.encodedUpTo)
     encodeEmptyStretch(encoder, item.encodedUpTo, item.emptyUpTo);
+  const bytesMax = Math.min(item.request.partitionMaxBytes, fetch.bytesMax - encodedBytes);
+  let ownBytes = dropUnfit(item, bytesMax, encodedBytes === 0);
+  if (item.ranges.length > 0) {
+    // Others that waited for the same records may have had their turn since these were read.
+    const bytes = takeEncoded(fetch, item, partition, bytesMax - ownBytes);
+    ownBytes += bytes;
+    if (bytes > 0 && 2 * ownBytes > bytesMax) letRangesGo(item);
+  }
+  const atLeastOne = encodedBytes + ownBytes === 0;
+  const encoded = encodeRanges(fetch, item, { bytesMax: bytesMax - ownBytes, atLeastOne });
+  const kept = fetch.stretches.offer(partition, fetch.upTo, encoded);
+  const lasting = kept === undefined ? item.encoded : [...item.encoded, kept];
+  const passing = kept === undefined ? encoder.slice(start) : NO_RECORDS;
   const aborted: AbortedTransaction[] = [];
-  const pieces: (Buffer | LentBytes)[] = [];
-  let ownBytes = 0;
-  for (const stretch of item.encoded) {
-    pieces.push(stretch.hold());
-    ownBytes += stretch.bytes.length;
+  for (const stretch of [...item.encoded, encoded]) {
     counters.recordsFetched += stretch.records;
     addAborted(aborted, stretch.aborted, stretch.nextOffset);
   }
-  const bytesMax = Math.min(request.partitionMaxBytes, fetch.bytesMax - encodedBytes) - ownBytes;
-  const content = encodeRanges(fetch, item, { bytesMax, atLeastOne: encodedBytes + ownBytes === 0 });
-  addAborted(aborted, content.aborted, content.nextOffset);
-  const kept = fetch.stretches.offer(partition, fetch.upTo, content);
-  pieces.push(kept ?? encoder.slice(start));
+  const pieces = lasting.map(({ bytes }) => bytes);
   letGo(item);
   return {
-    records: new RecordPieces(pieces),
+    records: new RecordPieces(pieces, passing),
     abortedTransactions: fetch.upTo === 'lastStable' ? aborted : null,
   };
+}
+
+/** What was read before it takes more as it is encoded than as it is stored. Returns the bytes of the stretches that stay. */
+function dropUnfit(item: FetchItem, bytesMax: number, atLeastOne: boolean): number {
+  let bytes = 0;
+  for (const [index, stretch] of item.encoded.entries()) {
+    if (bytes + stretch.bytes.length > bytesMax && !(atLeastOne && index === 0)) {
+      item.encoded = item.encoded.slice(0, index);
+      item.encodedUpTo = stretch.firstOffset;
+      letRangesGo(item);
+      break;
+    }
+    bytes += stretch.bytes.length;
+  }
+  return bytes;
 }
 
 /** What was read, behind what was encoded before. */
 function encodeRanges(
   fetch: Fetch,
-  { ranges, encodedUpTo }: FetchItem,
+  { ranges, encodedUpTo, leaderEpoch }: FetchItem,
   limits: Pick<EncodeOptions, 'bytesMax' | 'atLeastOne'>,
-): StretchContent {
-  const { encoder, cursor, counters } = fetch.call.kafka;
+): EncodedStretch {
+  const { encoder, cursor } = fetch.call.kafka;
   const start = encoder.length;
   const aborted: AbortedTransaction[] = [];
   let records = 0;
@@ -277,8 +304,8 @@ function encodeRanges(
     addAborted(aborted, range.aborted, nextOffset);
     if (nextOffset < range.nextOffset) break;
   }
-  counters.recordsFetched += records;
-  return { firstOffset: encodedUpTo, nextOffset, bytes: encoder.slice(start), records, aborted };
+  const bytes = encoder.slice(start);
+  return { firstOffset: encodedUpTo, nextOffset, bytes, records, aborted, leaderEpoch };
 }
 
 /** By first offset. One that an earlier range overlaps too is there already. */

@@ -174,11 +174,9 @@ function bytesField<V, I, O extends boolean>(
   });
 }
 
-function writePieces(writer: WireWriter, { pieces }: RecordPieces): void {
-  for (const piece of pieces) {
-    if (piece instanceof Uint8Array) writer.raw(piece);
-    else writer.lend(piece);
-  }
+function writePieces(writer: WireWriter, { lasting, passing }: RecordPieces): void {
+  for (const piece of lasting) writer.lend(piece);
+  writer.raw(passing);
 }
 
 type Element = Field<unknown, unknown> | Fields;

@@ -1,21 +1,15 @@
-// Record batches in several pieces, one behind the other: what a Fetch answers with. A piece that is lent is written from
-// where it lies, without a copy, and shared by all answers that have it.
-
-/** Bytes that stay as they are while somebody holds them. Whoever is given one of these holds it. */
-export interface LentBytes {
-  readonly bytes: Buffer;
-  /** @param mayBeReused false when the system may still read them: a write that failed */
-  letGo(mayBeReused: boolean): void;
-}
+// Record batches in several pieces, one behind the other: what a Fetch answers with.
 
 export class RecordPieces {
-  readonly pieces: readonly (Buffer | LentBytes)[];
+  /** Bytes that never change again: written from where they lie, without a copy, and shared by all answers that have them. */
+  readonly lasting: readonly Buffer[];
+  /** Behind them; copied when it is written. */
+  readonly passing: Buffer;
   readonly length: number;
 
-  constructor(pieces: readonly (Buffer | LentBytes)[]) {
-    this.pieces = pieces;
-    let length = 0;
-    for (const piece of pieces) length += (piece instanceof Uint8Array ? piece : piece.bytes).length;
-    this.length = length;
+  constructor(lasting: readonly Buffer[], passing: Buffer) {
+    this.lasting = lasting;
+    this.passing = passing;
+    this.length = lasting.reduce((sum, { length }) => sum + length, passing.length);
   }
 }

@@ -7,7 +7,6 @@
 // goes out between two parts of the buffer.
 
 import { unrepresentable } from './errors.ts';
-import type { LentBytes } from './record-pieces.ts';
 
 const SLAB_BYTES = 64 * 1024;
 /** Below this much room a new slab is begun rather than one that must grow at once. */
@@ -33,7 +32,7 @@ export interface WireStream {
 interface Lent {
   /** How many of the buffer's bytes come before it. */
   readonly at: number;
-  readonly lent: LentBytes;
+  readonly lent: Buffer;
 }
 
 export class WireWriter {
@@ -54,11 +53,7 @@ export class WireWriter {
     if (lent.length === 0) return this.#takeOwn();
     this.#lent = [];
     const own = this.#takeOwn();
-    const whole = Buffer.concat(
-      partsOf(own, lent).map((part) => (part instanceof Uint8Array ? part : part.lent.bytes)),
-    );
-    for (const each of lent) each.lent.letGo(true);
-    return whole;
+    return Buffer.concat(partsOf(own, lent));
   }
 
   /** What `take` would return, in one write. */
@@ -71,10 +66,7 @@ export class WireWriter {
     }
     this.#lent = [];
     stream.cork();
-    for (const part of partsOf(own, lent)) {
-      if (part instanceof Uint8Array) stream.write(part);
-      else stream.write(part.lent.bytes, (error) => part.lent.letGo(!error));
-    }
+    for (const part of partsOf(own, lent)) stream.write(part);
     stream.uncork();
   }
 
@@ -101,7 +93,7 @@ export class WireWriter {
   /** Forgets what was written after `length` was as given. */
   rewind(length: number): void {
     this.#position = this.#start + length;
-    while (this.#lent.length > 0 && this.#lent.at(-1)!.at > length) this.#lent.pop()!.lent.letGo(true); // there is one
+    while (this.#lent.length > 0 && this.#lent.at(-1)!.at > length) this.#lent.pop(); // there is one
   }
 
   /** Opens a size-prefixed frame; `endFrame` gets back what this returns. Frames do not nest. */
@@ -113,7 +105,7 @@ export class WireWriter {
 
   endFrame(frame: number): void {
     let size = this.length - frame - 4;
-    for (const { at, lent } of this.#lent) if (at > frame) size += lent.bytes.length;
+    for (const { at, lent } of this.#lent) if (at > frame) size += lent.length;
     this.#bytes.writeInt32BE(size, this.#start + frame);
   }
 
@@ -194,14 +186,10 @@ export class WireWriter {
     this.#position += value.length;
   }
 
-  /** Bytes that the caller holds, written from where they lie: they are let go of when that is done. */
-  lend(lent: LentBytes): void {
-    if (lent.bytes.length >= LENT_BYTES_MIN) {
-      this.#lent.push({ at: this.length, lent });
-      return;
-    }
-    this.raw(lent.bytes);
-    lent.letGo(true);
+  /** Bytes that never change again, written from where they lie. */
+  lend(lent: Buffer): void {
+    if (lent.length >= LENT_BYTES_MIN) this.#lent.push({ at: this.length, lent });
+    else this.raw(lent);
   }
 
   /**
@@ -285,12 +273,12 @@ export class WireWriter {
 }
 
 /** In the order of writing: the buffer's own bytes around those that are lent. */
-function partsOf(own: Buffer, lent: readonly Lent[]): (Buffer | Lent)[] {
-  const parts: (Buffer | Lent)[] = [];
+function partsOf(own: Buffer, lent: readonly Lent[]): Buffer[] {
+  const parts: Buffer[] = [];
   let from = 0;
   for (const each of lent) {
     if (each.at > from) parts.push(own.subarray(from, each.at));
-    parts.push(each);
+    parts.push(each.lent);
     from = each.at;
   }
   if (from < own.length) parts.push(own.subarray(from));

@@ -11,26 +11,34 @@ const KEPT_MAX = 4;
 
 describe('kept', () => {
   let stretches: EncodedStretches;
-  let partition: { leaderEpoch: number };
-  let end: number;
+  let partition: { leaderEpoch: number; highWatermark: number };
+  let nowMs: number;
   beforeEach(() => {
-    stretches = new EncodedStretches(KEPT_MAX * STRETCH_BYTES);
-    partition = { leaderEpoch: 1 };
-    end = 1000;
+    nowMs = 0;
+    stretches = new EncodedStretches({ monotonic: () => nowMs }, KEPT_MAX * STRETCH_BYTES);
+    partition = { leaderEpoch: 1, highWatermark: 1000 };
   });
 
   const asPartition = (): Partition => partition as unknown as Partition; // what is looked at is there
 
-  function offer(firstOffset: number, length = STRETCH_BYTES): EncodedStretch | undefined {
+  function offer(firstOffset: number, length = STRETCH_BYTES, leaderEpoch = 1): EncodedStretch | undefined {
     const bytes = Buffer.alloc(length, firstOffset);
-    const content = { firstOffset, nextOffset: firstOffset + 10, bytes, records: 10, aborted: [] };
-    return stretches.offer(asPartition(), 'highWatermark', content);
+    const stretch = {
+      firstOffset,
+      nextOffset: firstOffset + 10,
+      bytes,
+      records: 10,
+      aborted: [],
+      leaderEpoch,
+    };
+    return stretches.offer(asPartition(), 'highWatermark', stretch);
   }
-  const find = (offset: number) => stretches.find(asPartition(), offset, 'highWatermark', end);
+  const find = (offset: number, bytesMax = Number.POSITIVE_INFINITY) =>
+    stretches.find(asPartition(), 'highWatermark', { offset, bytesMax });
   /** Two readers have begun there. */
   function share(firstOffset: number): void {
-    offer(firstOffset)?.letGo(true);
-    offer(firstOffset)?.letGo(true);
+    offer(firstOffset);
+    offer(firstOffset);
   }
 
   test('nothing, for one reader', () => {
@@ -52,6 +60,15 @@ describe('kept', () => {
     expect(offered.filter((each) => each !== undefined)).toHaveLength(63);
   });
 
+  test('no longer for a reader that it is too large for', () => {
+    share(0);
+    for (let offset = 10; offset < 1000; offset += 10) {
+      expect(find(0, STRETCH_BYTES - 1)).toBeUndefined();
+      offer(offset);
+    }
+    expect(offer(2000)).toBeUndefined();
+  });
+
   test('within the bound, the oldest goes', () => {
     for (let offset = 0; offset < 100; offset += 10) share(offset);
     expect([0, 50, 60, 70, 80, 90].map((offset) => find(offset) !== undefined)).toEqual(
@@ -60,15 +77,36 @@ describe('kept', () => {
     expect(offer(200, KEPT_MAX * STRETCH_BYTES + 1)).toBeUndefined();
   });
 
-  test('and its memory is used again when the last who holds it lets go, unless its write failed', () => {
+  test('once, however often it is offered, with its last place in line', () => {
     share(0);
-    const held = find(0)!;
-    for (let offset = 10; offset < 200; offset += 10) share(offset);
+    const first = find(0);
+    for (let count = 0; count < 10; count++) expect(offer(0)).toBeUndefined();
+    expect(find(0)).toBe(first);
+    expect(stretches.byteLength).toBe(STRETCH_BYTES);
+  });
+
+  test('the largest that begins there; one that is replaced gives up its memory and its place', () => {
+    share(0);
+    expect(offer(0, STRETCH_BYTES / 2)).toBeUndefined();
+    for (let more = 1; more <= 100; more++) expect(offer(0, STRETCH_BYTES + more)).toBeDefined();
+    expect(find(0)?.bytes.length).toBe(STRETCH_BYTES + 100);
+    expect(stretches.byteLength).toBe(STRETCH_BYTES + 100);
+    for (const offset of [10, 20, 30]) offer(offset, STRETCH_BYTES - 100);
+    expect([0, 10, 20, 30].every((offset) => find(offset) !== undefined)).toBe(true);
+  });
+
+  test('for a minute: compaction may have changed what lies there', () => {
+    share(0);
+    nowMs = 60_000;
+    expect(find(0)).toBeDefined();
+    offer(10);
+    nowMs++;
     expect(find(0)).toBeUndefined();
-    expect(held.bytes.equals(Buffer.alloc(STRETCH_BYTES, 0))).toBe(true);
-    const { byteLength } = stretches;
-    held.letGo(false);
-    expect(stretches.byteLength).toBe(byteLength);
+    offer(20);
+    expect(stretches.byteLength).toBe(2 * STRETCH_BYTES);
+    expect(find(10)).toBeDefined();
+    nowMs = 120_001;
+    expect(offer(10, STRETCH_BYTES / 2)?.bytes.length).toBe(STRETCH_BYTES / 2);
   });
 
   test('not for a log that is another by now, or ends before', () => {
@@ -76,11 +114,19 @@ describe('kept', () => {
     partition.leaderEpoch = 2;
     expect(find(0)).toBeUndefined();
     partition.leaderEpoch = 1;
-    end = 9;
+    partition.highWatermark = 9;
     expect(find(0)).toBeUndefined();
-    end = 10;
+    partition.highWatermark = 10;
     expect(find(0)).toBeDefined();
-    expect(stretches.find(asPartition(), 0, 'lastStable', end)).toBeUndefined();
+    expect(stretches.find(asPartition(), 'lastStable', { offset: 0, bytesMax: 1e9 })).toBeUndefined();
+  });
+
+  test('not when it was read from the log before', () => {
+    share(0);
+    partition.leaderEpoch = 2;
+    expect(offer(10, STRETCH_BYTES, 1)).toBeUndefined();
+    expect(offer(0, STRETCH_BYTES / 2, 2)).toBeDefined();
+    expect(find(0)).toMatchObject({ leaderEpoch: 2 });
   });
 });
 
