@@ -33,6 +33,8 @@ export interface MqttOptions {
   readonly retainedSizeMax: number;
   /** Memory that the index of retained messages may take, about. */
   readonly retainedIndexBytesMax: number;
+  /** Bytes of retained messages that are kept in memory, those that were used last. */
+  readonly retainedCacheBytesMax: number;
   /** Levels of a topic name or filter. */
   readonly topicLevelsMax: number;
   /** Bytes of a topic name or filter; the protocol ends at 65,535. */
@@ -82,6 +84,7 @@ export const DEFAULT_OPTIONS: MqttOptions = {
   retainedCountMax: 1_000_000,
   retainedSizeMax: 1024 * 1024,
   retainedIndexBytesMax: 1024 * 1024 * 1024,
+  retainedCacheBytesMax: 16 * 1024 * 1024,
   topicLevelsMax: 128,
   topicBytesMax: 65_535,
   wildcardsMax: 128,

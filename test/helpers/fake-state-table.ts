@@ -20,6 +20,9 @@ export class FakeStateLog {
   refusal: Refused | undefined;
   /** When set, writes wait for it. */
   gate: Promise<void> | undefined;
+  /** How often a record, and a stretch of the log, was read back. */
+  reads = 0;
+  scans = 0;
 
   /** What compaction would leave: the last record of each key that is no tombstone. */
   get live(): Map<string, Buffer> {
@@ -49,8 +52,12 @@ export function openFakeStateTable(
     partitions: PARTITIONS,
     partitionOf: (id) => partitionOfKey(Buffer.from(id), PARTITIONS),
     stateOf: (): StatePartitionState => 'serving',
-    read: async (partition, offset) => log.partitions[partition]?.[offset],
+    read: async (partition, offset) => {
+      log.reads++;
+      return log.partitions[partition]?.[offset];
+    },
     scan: async (partition, fromOffset, _maxBytes, onRecord) => {
+      log.scans++;
       const records = log.partitions[partition] ?? [];
       const end = Math.min(records.length, fromOffset + SCAN_RECORDS);
       for (let offset = fromOffset; offset < end; offset++) {

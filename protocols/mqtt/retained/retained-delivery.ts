@@ -10,16 +10,14 @@ import type { Session } from '../session.ts';
 import type { RetainedPart } from '../session-options.ts';
 import { matchesFilter } from '../session-subscription.ts';
 import type { StoredSubscription } from '../sessions/subscription-record.ts';
-import type { RetainedWork } from './retained-left.ts';
+import type { RetainedWork, UnsentTopic } from './retained-left.ts';
 import type { RetainedMessages } from './retained-messages.ts';
 import type { RetainedRequest } from './retained-request.ts';
 import type { FoundMessage, StoredMessage } from './retained-table.ts';
+import { hasWildcard, isScanCheaper } from './scan-choice.ts';
 import { TableScan } from './table-scan.ts';
 import type { RetainedTopic, Source, TopicWalk } from './topic-index.ts';
 
-/** A filter that matches at least this part of so many topics, or more, is sent them in the order of the table's log. */
-const SCANNED_PART = 1 / 16;
-const SCANNED_TOPICS_MIN = 1000;
 /** Messages that are read at once … */
 const READS = 16;
 /** … and sent before others have a turn, where that has not come before by the time. */
@@ -112,21 +110,13 @@ export class RetainedDelivery {
   async #sendMatches(work: RetainedWork): Promise<void> {
     const { retained } = this.#options;
     const { slices } = retained;
-    const { request } = work;
-    const unsent = work.unsent.filter(({ topic, version }) => topic.version === version);
-    if (unsent.length > 0) await this.#send(work, await this.#read(unsent.map(({ topic }) => topic)));
-    if (work.place === undefined) {
-      // What is committed and not in the index yet is older than the subscription: nobody else sends it.
-      await retained.settled();
-      work.version = retained.version;
-      work.place = (await this.#matchesMany(request)) ? retained.scan() : retained.walk(request.filter);
-    }
-    const { place } = work;
-    while (!place.ended && this.#isWanted(work)) {
+    work.unsent = work.unsent.filter(({ topic, version }) => topic.version === version);
+    const place = work.place ?? (await this.#begin(work));
+    while ((work.unsent.length > 0 || !place.ended) && this.#isWanted(work)) {
       await slices.begin();
       let found: readonly FoundMessage[] = [];
       try {
-        found = await (place instanceof TableScan ? this.#readOn(place, work) : this.#readNext(place, work));
+        found = await this.#readNext(place, work);
       } finally {
         slices.end();
       }
@@ -134,22 +124,28 @@ export class RetainedDelivery {
     }
   }
 
-  /** Whether the filter matches so much that reading all there is costs less than reading its messages one by one. */
-  async #matchesMany({ filter }: RetainedRequest): Promise<boolean> {
-    const { retained, session } = this.#options;
-    const { slices, count } = retained;
-    if (count < SCANNED_TOPICS_MIN) return false;
-    const walk = retained.walk(filter);
-    let matches = 0;
-    while (!walk.ended && !session.closed) {
-      await slices.begin();
-      for (const end = walk.steps + STEPS_PER_SLICE; walk.steps < end && !walk.ended; ) {
-        if (walk.next(STEPS_PER_LOOK) !== undefined) matches++;
+  async #begin(work: RetainedWork): Promise<TopicWalk | TableScan> {
+    const { retained } = this.#options;
+    const { filter } = work.request;
+    // What is committed and not in the index yet is older than the subscription: nobody else sends it.
+    await retained.settled();
+    work.version = retained.version;
+    const scans = await isScanCheaper(filter, retained, () => this.#isWanted(work));
+    work.place = scans ? retained.scan() : retained.walk(filter);
+    return work.place;
+  }
+
+  /** Reads some of what is to be sent next; it stays among what is unsent until it is: the connection may end in between. */
+  async #readNext(place: TopicWalk | TableScan, work: RetainedWork): Promise<readonly FoundMessage[]> {
+    if (work.unsent.length === 0) {
+      if (place instanceof TableScan) {
+        const found = await this.#readOn(place, work);
+        work.unsent = found.map(({ topic, version }) => ({ topic, version }));
+        return found;
       }
-      slices.end();
-      if (matches >= count * SCANNED_PART) return true;
+      work.unsent = this.#nextOf(place, work.version);
     }
-    return false;
+    return this.#read(work.unsent.slice(0, READS));
   }
 
   #readOn(scan: TableScan, { request: { filter }, version }: RetainedWork): Promise<FoundMessage[]> {
@@ -161,24 +157,17 @@ export class RetainedDelivery {
     );
   }
 
-  async #readNext(walk: TopicWalk, work: RetainedWork): Promise<readonly FoundMessage[]> {
-    const topics = this.#nextOf(walk, work.version);
-    // Until they are sent: the connection may end in between.
-    work.unsent = topics.map((topic) => ({ topic, version: topic.version }));
-    return topics.length > 0 ? this.#read(topics) : [];
-  }
-
   /** The next topics whose message the subscription has not seen come. */
-  #nextOf(walk: TopicWalk, version: number): RetainedTopic[] {
+  #nextOf(walk: TopicWalk, version: number): UnsentTopic[] {
     const { clock, retained } = this.#options;
     const { slices } = retained;
     const nowMs = clock.now();
-    const topics: RetainedTopic[] = [];
+    const topics: UnsentTopic[] = [];
     const stepsEnd = walk.steps + STEPS_PER_SLICE;
     for (let lookAt = walk.steps + STEPS_PER_LOOK; topics.length < READS && walk.steps < stepsEnd; ) {
       const topic = walk.next(lookAt - walk.steps);
       if (topic !== undefined && topic.version <= version && topic.entry!.expiresAtMs > nowMs)
-        topics.push(topic);
+        topics.push({ topic, version: topic.version });
       if (walk.ended) break;
       if (walk.steps < lookAt) continue;
       if (slices.isOver) break;
@@ -187,16 +176,14 @@ export class RetainedDelivery {
     return topics;
   }
 
-  #read(topics: readonly RetainedTopic[]): Promise<FoundMessage[]> {
+  #read(topics: readonly UnsentTopic[]): Promise<FoundMessage[]> {
     const { retained } = this.#options;
     return Promise.all(
-      topics.map(async (topic) => {
-        const { version } = topic;
-        return { topic, version, stored: await retained.read(topic) };
-      }),
+      topics.map(async ({ topic, version }) => ({ topic, version, stored: await retained.read(topic) })),
     );
   }
 
+  /** @param found the first of what is unsent */
   async #send(work: RetainedWork, found: readonly FoundMessage[]): Promise<void> {
     const { session } = this.#options;
     const { slices } = this.#options.retained;
@@ -214,7 +201,7 @@ export class RetainedDelivery {
         slices.end();
       }
     } finally {
-      work.unsent = found.slice(sent);
+      work.unsent = work.unsent.slice(sent);
     }
   }
 
@@ -285,10 +272,6 @@ function deliveryOf(session: Session, { qos, identifier }: RetainedRequest): Del
     identifiers: identifier > 0 ? [identifier] : [],
     own: undefined,
   };
-}
-
-function hasWildcard(filter: string): boolean {
-  return filter.includes('+') || filter.includes('#');
 }
 
 function encodedTopicOf(topic: Buffer): Buffer {

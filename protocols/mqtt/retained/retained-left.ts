@@ -8,6 +8,12 @@ import type { RetainedTopic, TopicWalk } from './topic-index.ts';
 /** Clients that it is kept of; the oldest begin anew. */
 const CLIENTS_MAX = 10_000;
 
+/** A topic whose message was found and not sent; a newer version of it comes as any message does. */
+export interface UnsentTopic {
+  readonly topic: RetainedTopic;
+  readonly version: number;
+}
+
 /** One filter, and how far it is. */
 export interface RetainedWork {
   readonly request: RetainedRequest;
@@ -15,8 +21,8 @@ export interface RetainedWork {
   place: TopicWalk | TableScan | undefined;
   /** Of the index when it began. */
   version: number;
-  /** Found and not sent. */
-  unsent: readonly { readonly topic: RetainedTopic; readonly version: number }[];
+  /** Without what they say, which may be much: those of a client that is away lie here as long as it is. */
+  unsent: readonly UnsentTopic[];
 }
 
 export class RetainedLeft {

@@ -23,9 +23,6 @@ const SWEEP_INTERVAL_MS = 30_000;
 /** … and so many at a time. */
 const SWEEP_TOPICS_MAX = 1000;
 
-/** Messages that are kept in memory. */
-const CACHE_BYTES = 16 * 1024 * 1024;
-
 export interface RetainedLimits {
   /** Messages at most. */
   readonly retainedCountMax: number;
@@ -33,6 +30,8 @@ export interface RetainedLimits {
   readonly retainedSizeMax: number;
   /** Memory that the index may take, about. */
   readonly retainedIndexBytesMax: number;
+  /** Bytes of messages that are kept in memory, those that were used last. */
+  readonly retainedCacheBytesMax: number;
 }
 
 export interface RetainedOptions {
@@ -75,7 +74,7 @@ export class RetainedMessages {
 
   /** Resolves when the table serves, and holds what a crash had left undone. */
   static async open(options: RetainedOptions): Promise<RetainedMessages> {
-    const table = await RetainedTable.open(options.hub, CACHE_BYTES);
+    const table = await RetainedTable.open(options.hub, options.limits.retainedCacheBytesMax);
     const retained = new RetainedMessages(options, table);
     await retained.#followers.start();
     retained.#scheduleSweep();
@@ -84,6 +83,16 @@ export class RetainedMessages {
 
   get count(): number {
     return this.#table.index.size;
+  }
+
+  /** How many times over the log of the table holds what is current. */
+  get logRatio(): number {
+    return this.#table.logRatio;
+  }
+
+  /** Whether memory has room for all messages. */
+  get isCached(): boolean {
+    return this.#table.isCached;
   }
 
   /** What the messages take in the log. */

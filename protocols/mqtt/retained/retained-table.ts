@@ -43,14 +43,23 @@ export interface FoundMessage {
   readonly stored: StoredMessage | undefined;
 }
 
+/** What the log of a partition of the table holds, as it was replayed and written since; compaction may have left less. */
+interface LogSpan {
+  /** Where what was applied ends. */
+  end: number;
+  records: number;
+  /** Of keys and values. */
+  bytes: number;
+}
+
 export class RetainedTable {
   readonly index = new TopicIndex();
   /** How far partitions had been looked at when the table was opened; each is taken once. */
   readonly positions = new Map<Source, number>();
   readonly #sources = new Map<string, Source>();
   readonly #cache: MessageCache;
-  /** By partition of the table: where what was applied ends. */
-  readonly #ends: number[] = [];
+  /** By partition of the table. */
+  readonly #spans = new Map<number, LogSpan>();
   readonly #clock: Clock;
   /** Topics that a write is under way for: memory shows them only when it is done. */
   readonly #writing = new Map<string, number>();
@@ -152,8 +161,24 @@ export class RetainedTable {
   /** For {@link readOn}: all that the table has now. */
   scan(): TableScan {
     return new TableScan(
-      Array.from({ length: this.#opened.partitions }, (_, index) => this.#ends[index] ?? 0),
+      Array.from({ length: this.#opened.partitions }, (_, index) => this.#spans.get(index)?.end ?? 0),
     );
+  }
+
+  /** How many times over the log holds what is current, by records or by bytes, whichever is more. */
+  get logRatio(): number {
+    let records = 0;
+    let bytes = 0;
+    for (const span of this.#spans.values()) {
+      records += span.records;
+      bytes += span.bytes;
+    }
+    return Math.max(records / this.index.size, bytes / this.index.retainedBytes);
+  }
+
+  /** Whether memory has room for every message, so that what was read once is not read again. */
+  get isCached(): boolean {
+    return this.index.retainedBytes <= this.#cache.keptBytesMax;
   }
 
   /** The next messages that a scan comes to, those that `isWanted`. Rejects when the log cannot be read. */
@@ -198,10 +223,18 @@ export class RetainedTable {
   }
 
   #apply(partition: number, key: Buffer, value: Buffer | null, offset: number): void {
-    this.#ends[partition] = offset + 1;
+    this.#noteSpan(partition, key.length + (value?.length ?? 0), offset + 1);
     if (isOwnKey(key)) this.#applyOwn(key, value);
     else if (value === null) this.#remove(key);
     else this.#set(partition, key, value, offset);
+  }
+
+  #noteSpan(partition: number, byteLength: number, end: number): void {
+    const span = this.#spans.get(partition) ?? { end, records: 0, bytes: 0 };
+    span.end = end;
+    span.records++;
+    span.bytes += byteLength;
+    this.#spans.set(partition, span);
   }
 
   #set(statePartition: number, key: Buffer, value: Buffer, stateOffset: number): void {
@@ -249,6 +282,7 @@ export class RetainedTable {
   }
 
   #forget(statePartition: number): void {
+    this.#spans.delete(statePartition);
     if (this.index.size === 0) return;
     this.index.deletePartition(statePartition);
     this.#cache.clear();
@@ -268,6 +302,11 @@ class MessageCache {
 
   constructor(bytesMax: number) {
     this.#generationBytes = bytesMax / 2;
+  }
+
+  /** Messages of so many bytes together stay, whatever the order in which they are used. */
+  get keptBytesMax(): number {
+    return this.#generationBytes;
   }
 
   get(entry: RetainedEntry): StoredMessage | undefined {

@@ -1,5 +1,6 @@
-// A place in the log of the table for those who are sent most of what it holds: they read it from one end to the other,
-// which costs a fraction of finding the messages one by one.
+// A place in the log of the table for those who are sent much of what lies there: they read it from one end to the other,
+// which costs a fraction of finding the messages one by one, where most of the log is current and memory does not have it
+// all (scan-choice.ts).
 
 export class TableScan {
   readonly #ends: readonly number[];
@@ -25,9 +26,9 @@ export class TableScan {
     return this.#offset;
   }
 
-  /** All below it in this partition has been read. */
+  /** All below it in this partition has been read. A log that leads no further has lost its end, and is done with. */
   moveTo(offset: number): void {
-    this.#offset = offset;
+    this.#offset = offset > this.#offset ? offset : Number.POSITIVE_INFINITY;
     this.#skipEnded();
   }
 

@@ -6,9 +6,12 @@ import type { Connected, Serving } from '../front-end-fixture.ts';
 import { eventually, serve } from '../front-end-fixture.ts';
 import { KEPT, ping, subscribe } from '../sessions/sessions-fixture.ts';
 
-/** Above SCANNED_TOPICS_MIN. */
-const TOPICS = Array.from({ length: 1010 }, (_, number) => `site/${number % 10}/${number}`);
+const TOPICS = Array.from({ length: 120 }, (_, number) => `site/${number % 10}/${number}`);
+/** Every message has to be read from the log. */
+const UNCACHED = { retainedCacheBytesMax: 0 };
 const NARROW = { clientId: 'one', clean: false, properties: { ...KEPT.properties, receiveMaximum: 1 } };
+
+const logOf = ({ hub }: Serving) => hub.stateLog('__mqtt_retained');
 
 async function retainAll(serving: Serving): Promise<Connected> {
   const publisher = await serving.client(5);
@@ -53,7 +56,7 @@ const topicsOf = (packets: readonly IPublishPacket[]) => packets.map(({ topic })
 const LEFT = TOPICS.filter((topic) => topic !== TOPICS[20] && topic !== TOPICS[21]).sort();
 
 it('is sent the newest of each topic, and none of those that have none any more', async () => {
-  const serving = await serve();
+  const serving = await serve(UNCACHED);
   await retainAll(serving);
   const client = await serving.client(5);
   await subscribe(client, 'site/#', 1);
@@ -61,25 +64,27 @@ it('is sent the newest of each topic, and none of those that have none any more'
   expect(topicsOf(received)).toEqual(LEFT);
   const isNew = ({ payload }: IPublishPacket) => `${payload}` === 'new';
   expect(topicsOf(received.filter(isNew))).toEqual(TOPICS.slice(0, 20).sort());
+  expect(logOf(serving)).toMatchObject({ reads: 0 });
   await ping(client);
 });
 
 it('is sent what it matches and nothing else', async () => {
-  const serving = await serve();
+  const serving = await serve(UNCACHED);
   await retainAll(serving);
   const client = await serving.client(5);
   await subscribe(client, 'site/7/+', 1);
   const matching = LEFT.filter((topic) => topic.startsWith('site/7/'));
   expect(topicsOf(await take(client, matching.length))).toEqual(matching);
+  expect(logOf(serving)).toMatchObject({ reads: 0 });
   await ping(client);
 });
 
 it('goes on where its connection broke off, and gets what has changed meanwhile as a message', async () => {
-  const serving = await serve();
+  const serving = await serve(UNCACHED);
   const publisher = await retainAll(serving);
   const first = await serving.client(5, NARROW);
   await subscribe(first, '#', 1);
-  const sent = await take(first, 300);
+  const sent = await take(first, 40);
   const onItsWay = await first.expect('publish');
   await breakOff(first, serving);
   const taken = new Set(topicsOf([...sent, onItsWay]));
@@ -91,4 +96,26 @@ it('goes on where its connection broke off, and gets what has changed meanwhile 
   const isChanged = ({ payload }: IPublishPacket) => `${payload}` === 'changed';
   expect(topicsOf(rest.filter(isChanged))).toEqual(changed);
   await ping(again);
+});
+
+it('is sent them one by one where reading all that was ever retained costs more', async () => {
+  const serving = await serve(UNCACHED);
+  const publisher = await serving.client(5);
+  for (let turn = 0; turn < 40; turn++) {
+    for (const topic of TOPICS.slice(0, 10)) send(publisher, topic, `${turn}`);
+    for (let left = 10; left > 0; left--) await publisher.expect('puback');
+  }
+  const client = await serving.client(5);
+  await subscribe(client, '#', 1);
+  expect((await take(client, 10)).map(({ payload }) => `${payload}`)).toEqual(Array(10).fill('39'));
+  expect(logOf(serving)).toMatchObject({ reads: 10, scans: 0 });
+});
+
+it('is sent what memory has without a look at the log', async () => {
+  const serving = await serve();
+  await retainAll(serving);
+  const client = await serving.client(5);
+  await subscribe(client, '#', 1);
+  expect(topicsOf(await take(client, LEFT.length))).toEqual(LEFT);
+  expect(logOf(serving)).toMatchObject({ reads: 0, scans: 0 });
 });
