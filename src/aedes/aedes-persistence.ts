@@ -13,6 +13,7 @@ import {
   messageKey,
   retainedKey,
   subscriptionKey,
+  subscriptionText,
   willKey,
 } from './state-records.ts';
 
@@ -143,7 +144,7 @@ export class LogPersistence {
     const { topic } = subscription;
     if (this.#decided.get(id)?.has(topic) === true) return false;
     const stored = this.#state.subscriptions.get(id)?.get(topic);
-    return stored !== undefined && textOf(stored) === textOf(subscription);
+    return stored !== undefined && subscriptionText(stored) === subscriptionText(subscription);
   }
 
   /** All of them or none. What is being written to one client keeps its order. */
@@ -154,7 +155,7 @@ export class LogPersistence {
     for (const [topic, change] of changes) decided.set(topic, change);
     const records = [...changes].map(([topic, change]) => ({
       key: subscriptionKey(id, topic),
-      value: change && Buffer.from(textOf(change)),
+      value: change && Buffer.from(subscriptionText(change)),
     }));
     try {
       await this.#state.write(id, records);
@@ -300,9 +301,4 @@ function* retainedMatching(
   tree: FilterTree<string>,
 ): Generator<Stored> {
   for (const [topic, place] of retained) if (tree.match(topic).length > 0) yield place;
-}
-
-/** As it is stored. */
-function textOf({ topic, qos, rh, rap, nl, subscriptionIdentifier }: AedesSubscription): string {
-  return JSON.stringify({ topic, qos, rh, rap, nl, subscriptionIdentifier });
 }

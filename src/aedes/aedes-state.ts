@@ -1,6 +1,7 @@
 // The state of an aedes broker in a table of the hub, and what memory keeps of it: subscriptions and wills whole, of messages
 // where they lie. Whatever is written is on disk when the promise resolves, and memory shows it then.
 import type { Hub, StateRecord, StateTable } from '../../protocols/port.ts';
+import { EarlierSubscriptions } from './earlier-subscriptions.ts';
 import { FilterTree } from './filter-tree.ts';
 import { OutgoingQueue } from './outgoing-queue.ts';
 import { type AedesPacket, decodePacket } from './packets.ts';
@@ -46,6 +47,7 @@ export class AedesState {
   /** By client, then by message identifier. */
   readonly incoming = new Map<string, Map<number, Stored>>();
   readonly wills = new Map<string, AedesPacket>();
+  readonly #earlier = new EarlierSubscriptions();
   #table: StateTable | undefined;
 
   /** @param topic an internal topic of the hub. Resolves when what there is has been read. */
@@ -55,6 +57,7 @@ export class AedesState {
       topic,
       apply: (partition, key, value, offset) => state.#apply(partition, key, value, offset),
     });
+    for (const { clientId, records } of state.#earlier.rewritten()) await state.write(clientId, records);
     return state;
   }
 
@@ -94,21 +97,26 @@ export class AedesState {
       else this.retained.set(readRetainedKey(key), { partition, offset });
       return;
     }
-    const owner = readClientKey(key);
     switch (key[0]) {
       case KIND.SUBSCRIPTION:
-        this.#applySubscription(owner, value);
+        this.#applySubscription(readClientKey(key), value);
         return;
-      case KIND.WILL:
-        if (value === null) this.wills.delete(owner.clientId);
-        else this.wills.set(owner.clientId, decodePacket(value));
+      case KIND.EARLIER_SUBSCRIPTIONS:
+        this.#earlier.apply(key, value);
         return;
+      case KIND.WILL: {
+        const { clientId } = readClientKey(key);
+        if (value === null) this.wills.delete(clientId);
+        else this.wills.set(clientId, decodePacket(value));
+        return;
+      }
       case KIND.INCOMING:
-        this.#applyIncoming(owner, value === null ? undefined : { partition, offset });
+        this.#applyIncoming(readClientKey(key), value === null ? undefined : { partition, offset });
         return;
       case KIND.OUTGOING:
-        this.#applyOutgoing(owner, value, { partition, offset });
+        this.#applyOutgoing(readClientKey(key), value, { partition, offset });
         return;
+      // Any other is of a later version, and stays as it is.
     }
   }
 

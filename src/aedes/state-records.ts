@@ -1,15 +1,18 @@
 // What is written to the table of an aedes broker: keys by kind. All records of a client lie in the partition of its
 // identifier, a retained message in that of its topic.
 //
-//   s  a subscription of a client, as JSON; then its filter
+//   f  a subscription of a client, as JSON; then its filter
 //   w  its will
 //   i  a QoS 2 message of it that it has not released; then the message identifier, 2 bytes
 //   o  a message that waits for it, or is on its way; then its number in the queue, 6 bytes
 //   r  the retained message of a topic
+//   s  of earlier versions: subscriptions of a client, as JSON: a list of all, or one and then its filter. They are written
+//      anew as `f` when the table is opened (earlier-subscriptions.ts)
 //
 // Behind the kind: the length of the client identifier in 2 bytes, and it; of `r` the topic.
 export const KIND = {
-  SUBSCRIPTION: 0x73,
+  SUBSCRIPTION: 0x66,
+  EARLIER_SUBSCRIPTIONS: 0x73,
   WILL: 0x77,
   INCOMING: 0x69,
   OUTGOING: 0x6f,
@@ -80,4 +83,10 @@ export interface AedesSubscription {
   readonly rap?: boolean | undefined;
   readonly nl?: boolean | undefined;
   readonly subscriptionIdentifier?: number | undefined;
+}
+
+/** As it is stored. */
+export function subscriptionText(subscription: AedesSubscription): string {
+  const { topic, qos, rh, rap, nl, subscriptionIdentifier } = subscription;
+  return JSON.stringify({ topic, qos, rh, rap, nl, subscriptionIdentifier });
 }

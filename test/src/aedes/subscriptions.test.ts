@@ -52,3 +52,37 @@ it('what is asked for at once is as if it came one after the other, after a rest
   expect(await topicsOf(again)).toEqual([]);
   expect(await again.countOffline()).toEqual({ subsCount: 0, clientsCount: 0 });
 });
+
+it('subscriptions as earlier versions stored them are there, and none comes back once it was given up', async () => {
+  const topic = '__aedes_earlier';
+  const table = await fixture.hub.stateTable({ topic, apply: () => undefined });
+  // Letter, length of the identifier, identifier; then a filter, where one was stored by itself.
+  const list = Buffer.from('73000163', 'hex');
+  const one = Buffer.from('73000163622f23', 'hex');
+  await table.write(0, [
+    {
+      key: list,
+      value: Buffer.from(
+        '[{"topic":"a","qos":1,"rh":0,"rap":false,"nl":false},{"topic":"d","qos":0,"rh":0,"rap":false,"nl":false}]',
+      ),
+    },
+    { key: one, value: Buffer.from('{"topic":"b/#","qos":2,"rh":0,"rap":false,"nl":false}') },
+    { key: Buffer.from('7a', 'hex'), value: Buffer.from('of a later version') },
+  ]);
+  fixture = await fixture.restart();
+  const persistence = await LogPersistence.open(fixture.hub, topic);
+  expect(await topicsOf(persistence)).toEqual(['a', 'b/#', 'd']);
+  expect((await persistence.subscriptionsByTopic('b/c')).map(({ qos }) => qos)).toEqual([2]);
+  expect(await persistence.countOffline()).toEqual({ subsCount: 2, clientsCount: 1 });
+  await persistence.removeSubscriptions(client, ['a']);
+  fixture = await fixture.restart();
+  const kept = new Map<string, boolean>();
+  const stored = await fixture.hub.stateTable({
+    topic,
+    apply: (_partition, key, value) => void kept.set(key.toString('hex'), value !== null),
+  });
+  expect(stored.partitions).toBe(1);
+  expect([kept.get(list.toString('hex')), kept.get(one.toString('hex'))]).toEqual([false, false]);
+  fixture = await fixture.restart();
+  expect(await topicsOf(await LogPersistence.open(fixture.hub, topic))).toEqual(['b/#', 'd']);
+});
