@@ -1,5 +1,4 @@
 // What comes by the standard input, and an interrupt while it comes.
-import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
@@ -62,7 +61,7 @@ it('holds no piece whose lines were taken', async () => {
       yield piece;
     }
     // What a WeakRef was made of stays until the turn ends.
-    await setImmediate();
+    await new Promise<void>((resolve) => setImmediate(resolve));
     collectGarbage();
     expect(given.slice(0, -1).filter((piece) => piece.deref() !== undefined)).toEqual([]);
   }
