@@ -7,7 +7,7 @@ import { identify, type NodeIdentity, prepareDirectory, writeIdentity } from './
 import { withinDescriptors } from './descriptor-budget.ts';
 import { DiskSpace } from './disk-space.ts';
 import type { Clock, Log, Random } from './environment.ts';
-import { assert, errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
+import { assert, StorageError, storageErrorOf } from './errors.ts';
 import { INDEX_DIRECTORY, MANIFEST_FILE, partitionDirectory } from './file-names.ts';
 import { type FileSystem, nodeFileSystem } from './file-system.ts';
 import { Gate, nextTurn } from './gate.ts';
@@ -25,13 +25,14 @@ import {
   TOPICS_LEAVING_MAX,
 } from './limits.ts';
 import type { LogConfig } from './log-config.ts';
+import { LogSurveys } from './log-surveys.ts';
 import { Maintenance } from './maintenance.ts';
 import { OpenFiles } from './open-files.ts';
 import { type OpenPartition, OpenPartitions } from './open-partitions.ts';
 import { PartitionLog } from './partition-log.ts';
 import { ProducerBudget } from './producer-budget.ts';
 import { ReadAheadBudget } from './read-ahead.ts';
-import { highestEpochOf, type LogFailure, type LogSurvey, recoverLog, surveyLog } from './recovery.ts';
+import { highestEpochOf, type LogFailure, recoverLog } from './recovery.ts';
 import { newCounters, type StoreCounters } from './store-counters.ts';
 import type { StoreParts } from './store-parts.ts';
 import { TailCache } from './tail-cache.ts';
@@ -117,9 +118,9 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
       reserveBytes: options.diskReserveBytes ?? 0,
       unwrittenBytes: () => counters.unflushedBytes,
     });
-    const works = [writeIdentity(fileSystem, directory, identity, false), topics.open(), disk.open()];
-    await Promise.allSettled(works); // when one has failed, none is under way any more
-    await Promise.all(works);
+    const opening = [writeIdentity(fileSystem, directory, identity, false), topics.open(), disk.open()];
+    await Promise.allSettled(opening); // when one has failed, none is under way any more
+    await Promise.all(opening);
     const upkeep = {
       checkIntervalMs: options.checkIntervalMs ?? DEFAULT_CHECK_INTERVAL_MS,
       random: options.random,
@@ -169,8 +170,7 @@ export class LogStore {
   readonly #maintenance: Maintenance<PartitionLog>;
   /** Of logs that failed and were closed, by directory, until they are opened again or deleted. */
   readonly #failures = new Map<string, LogFailure & { readonly topicId: string }>();
-  /** Of logs that are about to be opened, by directory: who asked for their epochs has looked there already. */
-  readonly #surveys = new Map<string, LogSurvey>();
+  readonly #surveys: LogSurveys;
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -184,6 +184,7 @@ export class LogStore {
     this.identity = identity;
     this.#topics = topics;
     this.#parts = parts;
+    this.#surveys = new LogSurveys(parts);
     this.#indexRemoval = new IndexRemoval(parts.index);
     const compaction = new Compaction(parts, upkeep);
     this.#maintenance = new Maintenance({
@@ -277,16 +278,21 @@ export class LogStore {
     }
   }
 
-  /** Highest leader epoch that the partition has on disk; 0 when there is none. @throws StorageError format, io */
+  /**
+   * Highest leader epoch that the partition has on disk; 0 when there is none. Of one that is not open, the next opening is
+   * spared the same look at its directory. @throws StorageError format, io
+   */
   async diskLeaderEpoch(topic: string, topicId: string, partition: number): Promise<number> {
     const directory = partitionDirectory(this.#directory, topic, partition);
     try {
       if (!(await this.#topics.has(topic, topicId))) return 0;
-      const survey = await surveyLog(this.#parts, directory);
-      this.#surveys.set(directory, survey);
-      return highestEpochOf(survey);
+      // Of a log that has failed a file may still come back.
+      const isAtRest = !this.#partitions.has(directory) && !this.#failures.has(directory);
+      const survey = await (isAtRest
+        ? this.#surveys.makeAhead(directory, topicId)
+        : this.#surveys.make(directory));
+      return survey === undefined ? 0 : highestEpochOf(survey);
     } catch (error) {
-      if (errorCodeOf(error) === 'ENOENT') return 0;
       throw storageErrorOf(error, `reading ${directory}`);
     }
   }
@@ -339,9 +345,9 @@ export class LogStore {
   async #open(directory: string, options: PartitionOptions): Promise<PartitionLog> {
     const { topic, topicId, logId, leaderEpoch } = options;
     const { fileSystem } = this.#parts;
+    const surveyedAhead = this.#surveys.take(directory, topicId);
     await this.#topics.ensure(topic, topicId);
-    const survey = this.#surveys.get(directory) ?? (await this.#survey(directory));
-    this.#surveys.delete(directory);
+    const survey = surveyedAhead ?? (await this.#surveys.make(directory));
     if (survey === undefined) await fileSystem.mkdir(directory);
     // A log that was ever open has a manifest. Without one, who made the directory may not have got to flush its name.
     if (!survey?.names.includes(MANIFEST_FILE)) await fileSystem.syncDirectory(dirname(directory));
@@ -354,16 +360,6 @@ export class LogStore {
     this.#failures.delete(directory);
     const log = new PartitionLog(this.#parts, { ...options, directory }, recovered);
     return log;
-  }
-
-  /** Undefined when the directory is missing. */
-  async #survey(directory: string): Promise<LogSurvey | undefined> {
-    try {
-      return await surveyLog(this.#parts, directory);
-    } catch (error) {
-      if (errorCodeOf(error) === 'ENOENT') return undefined;
-      throw error;
-    }
   }
 
   async #abandon(leaving: readonly OpenPartition[]): Promise<void> {
