@@ -1,13 +1,16 @@
 // Turns: a gate that lets few through at a time, so that what each takes (memory, a thread, a descriptor) is bounded.
+import { assert } from './errors.ts';
 
 /** Lets a few through at a time, in the order of asking. */
 export class Gate {
+  readonly #width: number;
   #free: number;
   /** From `#first` on. */
   readonly #waiting: (() => void)[] = [];
   #first = 0;
 
   constructor(width: number) {
+    this.#width = width;
     this.#free = width;
   }
 
@@ -20,12 +23,18 @@ export class Gate {
     }
   }
 
-  /** Lets nobody through until the returned function is called. For a gate that nobody is within. */
+  /** Lets nobody through until the returned function is called, once. For a gate that nobody is within. */
   hold(): () => void {
-    const width = this.#free;
+    assert(
+      this.#free === this.#width,
+      `nobody is within a gate that is to be held: ${this.#width - this.#free} of ${this.#width} are`,
+    );
     this.#free = 0;
+    let isHeld = true;
     return () => {
-      for (let each = 0; each < width; each++) this.leave();
+      assert(isHeld, 'a gate that is let go of is held');
+      isHeld = false;
+      for (let each = 0; each < this.#width; each++) this.leave();
     };
   }
 

@@ -61,8 +61,10 @@ export class LogTrimmer {
 
   /**
    * Moves the start to `beforeOffset`, unless it is there already or above. Durable, and files removed, when it
-   * resolves. @throws StorageError offset-out-of-range above the high watermark; io, disk-full: the start has moved, but
-   * a crash may take that back
+   * resolves. Where producers have appended what is not on disk yet, that takes the flush of it: what is known of them is
+   * kept first, and may not be ahead of the log.
+   * @throws StorageError offset-out-of-range above the high watermark; io, disk-full, sticky (the flush failed): the start
+   *   has moved, but a crash may take that back; closed: the log closed, or failed, before its turn came
    */
   async deleteRecords(beforeOffset: number): Promise<number> {
     const { name } = this.#log;
