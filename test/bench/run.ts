@@ -4,8 +4,9 @@
 // `scale` are other things: guard/guard.ts, scale/run.ts.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startHubProcess, temporaryDirectory } from '../helpers/hub-process.ts';
+import { startHubProcess, takeOwnEnds, temporaryDirectory } from '../helpers/hub-process.ts';
 import { printComparison } from './compare.ts';
 import { Generators } from './generators.ts';
 import { runGuard } from './guard/guard.ts';
@@ -27,6 +28,8 @@ const USAGE = `usage: npm run bench [-- ${Object.keys(SUITES).join('|')}|guard|s
   --compare FILE   against the figures of an earlier run
   --to N           scale: points up to it
   --write          scale: keeps the figures, makes the plots and the README's tables of them`;
+
+const END_TOLD_MS = 200;
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -166,7 +169,10 @@ async function measureRow(
   } catch (error) {
     // The other rows are worth having; the hub has to do this one.
     process.exitCode = 1;
-    tellMissing(`${scenario.name}: FAILED: ${error instanceof Error ? error.message : error}\n`);
+    // Whoever lost a connection to it may hear of that before we hear of its end.
+    await delay(END_TOLD_MS);
+    const reasons = [error instanceof Error ? error.message : `${error}`, ...takeOwnEnds()];
+    tellMissing(`${scenario.name}: FAILED: ${reasons.join('\n')}\n`);
     return undefined;
   }
 }

@@ -4,6 +4,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 export interface Finished {
   /** null when a signal ended it. */
   readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
   readonly stdout: Buffer;
   readonly stderr: Buffer;
 }
@@ -65,17 +66,18 @@ export class Child {
     this.pid = this.#process.pid ?? -1;
     const timeout = setTimeout(() => this.kill('SIGKILL'), options.timeoutMs ?? 60_000);
     this.finished = new Promise((resolve) => {
-      const end = (code: number | null): void => {
+      const end = (code: number | null, signal: NodeJS.Signals | null): void => {
         clearTimeout(timeout);
         running.delete(this.#process);
         this.#ended = true;
         this.#notify();
-        resolve({ code, stdout: Buffer.concat(this.#stdout), stderr: Buffer.concat(this.#stderr) });
+        const [stdout, stderr] = [Buffer.concat(this.#stdout), Buffer.concat(this.#stderr)];
+        resolve({ code, signal, stdout, stderr });
       };
       this.#process.once('close', end);
       this.#process.once('error', (error) => {
         this.#stderr.push(Buffer.from(`${error.message}\n`));
-        end(127);
+        end(127, null);
       });
     });
     this.#process.stdout?.on('data', (bytes: Buffer) => this.#take(this.#stdout, bytes));

@@ -24,6 +24,16 @@ export interface HubProcess {
   kill(): Promise<void>;
 }
 
+/** Lines of its output that are told of one that ended by itself. */
+const TOLD_LINES = 20;
+
+const ownEnds: string[] = [];
+
+/** Of each hub that has ended without being asked to since the last call: how, and the last that it said. */
+export function takeOwnEnds(): readonly string[] {
+  return ownEnds.splice(0);
+}
+
 export type Protocol = 'kafka' | 'mqtt' | 'http';
 const ALL: readonly Protocol[] = ['kafka', 'mqtt', 'http'];
 
@@ -65,16 +75,25 @@ export async function startHubProcess(
     timeoutMs: 3_600_000,
   });
   const ports = await readPorts(child);
+  let isAskedToEnd = false;
+  void child.finished.then(({ code, signal }) => {
+    if (isAskedToEnd) return;
+    const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
+    const said = child.output.trim().split('\n').slice(-TOLD_LINES).join('\n');
+    ownEnds.push(`the hub, process ${child.pid}, has ended by itself ${how}; the last it said:\n${said}`);
+  });
   return {
     ...ports,
     adminUrl: `http://127.0.0.1:${ports.adminPort}`,
     dataDirectory: join(directory, 'data'),
     pid: child.pid,
     stop() {
+      isAskedToEnd = true;
       child.kill('SIGTERM');
       return child.finished;
     },
     async kill() {
+      isAskedToEnd = true;
       child.kill('SIGKILL');
       await child.finished;
     },
