@@ -31,11 +31,11 @@ const importMqtt = () => import('../protocols/mqtt/front-end.ts');
 /** Throws StorageError, HubError or BrokerError with a sentence for the user; nothing is left open then. */
 export function startBroker(config: BrokerConfig, log: Log, options: BrokerOptions = {}): Promise<Broker> {
   const starting = runBroker(config, log, FRONT_ENDS, options);
-  const speaks = (...protocols: string[]) =>
+  const hasListener = (...protocols: string[]) =>
     config.listeners.some(({ protocol }) => protocols.includes(protocol));
   void importInTurns([
-    ...(speaks('kafka') ? [importKafka] : []),
-    ...(speaks('mqtt', 'mqtt-ws') ? [importMqtt] : []),
+    ...(hasListener('kafka') ? [importKafka] : []),
+    ...(hasListener('mqtt', 'mqtt-ws') ? [importMqtt] : []),
     ...(options.imports ?? []),
   ]);
   return starting;

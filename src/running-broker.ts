@@ -124,6 +124,8 @@ class RunningBroker implements Broker {
   #reconfiguring: Promise<unknown> = Promise.resolve();
   #state: 'starting' | 'started' | 'stopping' = 'starting';
   #store: LogStore | undefined;
+  /** On its way from the moment on at which the data directory is known to be ours. */
+  #metaStore: Promise<MetaStore> | undefined;
   #hub: LocalHub | undefined;
   #recovery: Recovery | undefined;
   #stopping: Promise<void> | undefined;
@@ -227,26 +229,24 @@ class RunningBroker implements Broker {
     const { fileSystem } = this.#options;
     const beganAtMs = this.#clock.monotonic();
     // The log store first: it holds the lock on the data directory and knows whether it is ours.
-    const opening: { metaStore?: Promise<MetaStore> } = {};
-    const closeMetaStore = async () => (await opening.metaStore?.catch(() => undefined))?.close();
     const store = await openLogStore({
       directory: dataDirectory,
       onOwned: () => {
-        opening.metaStore = openMetaStore(path.join(dataDirectory, 'meta'));
-        opening.metaStore.catch(() => undefined); // told below
+        this.#metaStore = openMetaStore(path.join(dataDirectory, 'meta'));
+        this.#metaStore.catch(() => undefined); // told below
       },
       nodeId,
       ...surroundings,
       ...storage,
       ...(fileSystem === undefined ? {} : { fileSystem }),
     }).catch(async (error: unknown) => {
-      await closeMetaStore();
+      await this.#closeMetaStore();
       throw error;
     });
     this.#closings.push({ what: 'log store', work: () => store.close() });
-    this.#closings.push({ what: 'meta store', work: closeMetaStore });
+    this.#closings.push({ what: 'meta store', work: () => this.#closeMetaStore() });
     this.#releaseSmallWrites = store.holdSmallWrites();
-    const metaStore = await opening.metaStore!; // of a store that is open
+    const metaStore = await this.#metaStore!; // the log store is open, so it was owned
     const advertised = advertisedBy(this.#config.listeners);
     const hub = await openHub({
       store,
@@ -268,6 +268,12 @@ class RunningBroker implements Broker {
       cutBytes: store.counters.cutBytes,
       previousStopWasClean: store.identity.previousStopWasClean,
     };
+  }
+
+  /** One that could not be opened has nothing to close. */
+  async #closeMetaStore(): Promise<void> {
+    const metaStore = await this.#metaStore?.catch(() => undefined);
+    await metaStore?.close();
   }
 
   // ------------------------------------------------------------------------------------------- changing
