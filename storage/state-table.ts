@@ -196,6 +196,7 @@ class StatePartition {
     if (offset >= log.highWatermark) return log.highWatermark;
     const range = await log.read(offset, maxBytes, log.highWatermark);
     try {
+      assert(range.nextOffset > offset, `${this.#name} reads on from ${offset}`);
       forEachRecord(range, offset, onRecord);
     } finally {
       range.release?.();
