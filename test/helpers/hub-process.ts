@@ -80,7 +80,7 @@ export async function startHubProcess(
     if (isAskedToEnd) return;
     const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
     const said = child.output.trim().split('\n').slice(-TOLD_LINES).join('\n');
-    ownEnds.push(`the hub, process ${child.pid}, has ended by itself ${how}; the last it said:\n${said}`);
+    ownEnds.push(`the hub, process ${child.pid}, has ended unasked, ${how}; the last it said:\n${said}`);
   });
   return {
     ...ports,
