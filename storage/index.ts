@@ -33,7 +33,6 @@ export { DEFAULT_LOG_CONFIG, type LogConfig } from './log-config.ts';
 export type { BatchPosition, SegmentView } from './log-reads.ts';
 export {
   type LogStore,
-  type LogStoreOptions,
   openLogStore,
   type PartitionOptions,
 } from './log-store.ts';
@@ -57,4 +56,5 @@ export {
   type StateTableOptions,
 } from './state-table.ts';
 export type { StoreCounters } from './store-counters.ts';
+export type { LogStoreOptions } from './store-options.ts';
 export type { TimestampedOffset } from './time-lookup.ts';

@@ -6,14 +6,12 @@ import { Compaction, type CompactionOptions } from './compaction.ts';
 import { identify, type NodeIdentity, prepareDirectory, writeIdentity } from './data-directory.ts';
 import { withinDescriptors } from './descriptor-budget.ts';
 import { DiskSpace } from './disk-space.ts';
-import type { Clock, Log, Random } from './environment.ts';
 import { assert, StorageError, storageErrorOf } from './errors.ts';
 import { INDEX_DIRECTORY, MANIFEST_FILE, partitionDirectory } from './file-names.ts';
-import { type FileSystem, nodeFileSystem } from './file-system.ts';
+import { nodeFileSystem } from './file-system.ts';
 import { Gate, nextTurn } from './gate.ts';
 import { IndexCache } from './index-cache.ts';
 import { openCheckedIndex } from './index-checksums.ts';
-import type { IndexDatabase } from './index-database.ts';
 import { IndexRemoval } from './index-removal.ts';
 import {
   INDEX_CACHE_BYTES_MAX,
@@ -34,54 +32,10 @@ import { ProducerBudget } from './producer-budget.ts';
 import { ReadAheadBudget } from './read-ahead.ts';
 import { highestEpochOf, type LogFailure, recoverLog } from './recovery.ts';
 import { newCounters, type StoreCounters } from './store-counters.ts';
+import { type LogStoreOptions, STORE_DEFAULTS } from './store-options.ts';
 import type { StoreParts } from './store-parts.ts';
 import { TailCache } from './tail-cache.ts';
 import { TopicDirectories } from './topic-directories.ts';
-
-export interface LogStoreOptions {
-  /** `data/`; made when missing, its parent not. */
-  readonly directory: string;
-  readonly nodeId: number;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  /** Called when the directory is locked and known to be this node's: what else lies in it can be opened beside. */
-  readonly onOwned?: () => void;
-  /** Node's own unless a test gives another. */
-  readonly fileSystem?: FileSystem;
-  /** LevelDB in `index/`, which also locks the directory, unless a test gives another. */
-  readonly index?: IndexDatabase;
-  /** Log bytes per index entry. Default 4 KiB. */
-  readonly indexIntervalBytes?: number;
-  /** Memory for recent batches, all partitions together. Default 64 MiB. */
-  readonly tailCacheBytes?: number;
-  /** Log bytes between recovery checkpoints of a partition. Default 64 MiB. */
-  readonly checkpointBytes?: number;
-  /** A flush not done by then fails the partition. Default 30 s. */
-  readonly flushTimeoutMs?: number;
-  /** Below it appends are refused before the disk is full. Default 0: there is no reserve. */
-  readonly diskReserveBytes?: number;
-  /** Producers that the logs remember, all together; the longest unused goes first. Default 100,000. */
-  readonly producersMax?: number;
-  /** A producer that wrote nothing for so long is forgotten. Default 1 day. */
-  readonly producerExpirationMs?: number;
-  /** From one round of maintenance to the next. Default 5 min; 0 = never by itself. */
-  readonly checkIntervalMs?: number;
-  /** Memory for the keys of the log that is being compacted, taken while it is: 24 bytes × 4/3 a key. Default 32 MiB. */
-  readonly compactionMapBytes?: number;
-  /** What compaction reads and writes together, at most; `Infinity` = as fast as it goes. Default 64 MiB. */
-  readonly compactionBytesPerSecond?: number;
-}
-
-const DEFAULT_INDEX_INTERVAL_BYTES = 4 * 1024;
-const DEFAULT_TAIL_CACHE_BYTES = 64 * 1024 * 1024;
-const DEFAULT_CHECKPOINT_BYTES = 64 * 1024 * 1024;
-const DEFAULT_FLUSH_TIMEOUT_MS = 30_000;
-const DEFAULT_COMPACTION_MAP_BYTES = 32 * 1024 * 1024;
-const DEFAULT_COMPACTION_BYTES_PER_SECOND = 64 * 1024 * 1024;
-const DEFAULT_PRODUCERS_MAX = 100_000;
-const DEFAULT_PRODUCER_EXPIRATION_MS = 24 * 3_600_000;
-const DEFAULT_CHECK_INTERVAL_MS = 300_000;
 
 export interface PartitionOptions {
   readonly topic: string;
@@ -115,17 +69,17 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
       directory,
       clock: options.clock,
       log,
-      reserveBytes: options.diskReserveBytes ?? 0,
+      reserveBytes: options.diskReserveBytes ?? STORE_DEFAULTS.diskReserveBytes,
       unwrittenBytes: () => counters.unflushedBytes,
     });
     const opening = [writeIdentity(fileSystem, directory, identity, false), topics.open(), disk.open()];
     await Promise.allSettled(opening); // when one has failed, none is under way any more
     await Promise.all(opening);
     const upkeep = {
-      checkIntervalMs: options.checkIntervalMs ?? DEFAULT_CHECK_INTERVAL_MS,
+      checkIntervalMs: options.checkIntervalMs ?? STORE_DEFAULTS.checkIntervalMs,
       random: options.random,
-      mapBytes: options.compactionMapBytes ?? DEFAULT_COMPACTION_MAP_BYTES,
-      bytesPerSecond: options.compactionBytesPerSecond ?? DEFAULT_COMPACTION_BYTES_PER_SECOND,
+      mapBytes: options.compactionMapBytes ?? STORE_DEFAULTS.compactionMapBytes,
+      bytesPerSecond: options.compactionBytesPerSecond ?? STORE_DEFAULTS.compactionBytesPerSecond,
     };
     return new LogStore(directory, identity, topics, upkeep, {
       fileSystem,
@@ -133,13 +87,13 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
       index,
       indexCache: new IndexCache(INDEX_CACHE_BYTES_MAX),
       files,
-      cache: new TailCache(options.tailCacheBytes ?? DEFAULT_TAIL_CACHE_BYTES, pool),
+      cache: new TailCache(options.tailCacheBytes ?? STORE_DEFAULTS.tailCacheBytes, pool),
       pool,
       readAhead: new ReadAheadBudget({ files, pool, clock: options.clock, counters }),
       scheduler: new CommitScheduler(),
       producers: new ProducerBudget({
-        producersMax: options.producersMax ?? DEFAULT_PRODUCERS_MAX,
-        expirationMs: options.producerExpirationMs ?? DEFAULT_PRODUCER_EXPIRATION_MS,
+        producersMax: options.producersMax ?? STORE_DEFAULTS.producersMax,
+        expirationMs: options.producerExpirationMs ?? STORE_DEFAULTS.producerExpirationMs,
         counters,
       }),
       scans: new Gate(SCANS_MAX),
@@ -147,9 +101,9 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
       clock: options.clock,
       log,
       counters,
-      indexIntervalBytes: options.indexIntervalBytes ?? DEFAULT_INDEX_INTERVAL_BYTES,
-      checkpointBytes: options.checkpointBytes ?? DEFAULT_CHECKPOINT_BYTES,
-      flushTimeoutMs: options.flushTimeoutMs ?? DEFAULT_FLUSH_TIMEOUT_MS,
+      indexIntervalBytes: options.indexIntervalBytes ?? STORE_DEFAULTS.indexIntervalBytes,
+      checkpointBytes: options.checkpointBytes ?? STORE_DEFAULTS.checkpointBytes,
+      flushTimeoutMs: options.flushTimeoutMs ?? STORE_DEFAULTS.flushTimeoutMs,
     });
   } catch (error) {
     await index.close();

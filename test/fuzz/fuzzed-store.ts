@@ -4,8 +4,9 @@ import type { BatchOptions } from '../../storage/batch-frame.ts';
 import { StorageError } from '../../storage/errors.ts';
 import { withChecksums } from '../../storage/index-checksums.ts';
 import type { IndexRow } from '../../storage/index-database.ts';
-import type { LogStore, LogStoreOptions } from '../../storage/log-store.ts';
+import type { LogStore } from '../../storage/log-store.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
+import type { LogStoreOptions } from '../../storage/store-options.ts';
 import { FaultyFileSystem, type FileSystemImage } from '../helpers/faulty-file-system.ts';
 import {
   logConfig,

@@ -10,8 +10,9 @@ import type { Append } from '../../storage/commit-group.ts';
 import type { Clock, Log } from '../../storage/environment.ts';
 import type { IndexDatabase, IndexRow } from '../../storage/index-database.ts';
 import { DEFAULT_LOG_CONFIG, type LogConfig } from '../../storage/log-config.ts';
-import { type LogStore, type LogStoreOptions, openLogStore } from '../../storage/log-store.ts';
+import { type LogStore, openLogStore } from '../../storage/log-store.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
+import type { LogStoreOptions } from '../../storage/store-options.ts';
 
 export interface TestRecord {
   readonly timestampMs: number;

@@ -3,8 +3,8 @@ import { BatchCursor } from '../../storage/batch-cursor.ts';
 import type { BatchOptions } from '../../storage/batch-frame.ts';
 import type { FileSystem } from '../../storage/file-system.ts';
 import type { LogConfig } from '../../storage/log-config.ts';
-import type { LogStoreOptions } from '../../storage/log-store.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
+import type { LogStoreOptions } from '../../storage/store-options.ts';
 import { FaultyFileSystem } from '../helpers/faulty-file-system.ts';
 import {
   append,

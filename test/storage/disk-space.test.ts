@@ -1,7 +1,7 @@
 // The reserve of the disk: appends are refused before the file system fails, the rest goes on, and it ends by itself.
 import { describe, expect, it, vi } from 'vitest';
-import type { LogStoreOptions } from '../../storage/log-store.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
+import type { LogStoreOptions } from '../../storage/store-options.ts';
 import { FaultyFileSystem } from '../helpers/faulty-file-system.ts';
 import {
   append,

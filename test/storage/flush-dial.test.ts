@@ -2,8 +2,8 @@
 // a crash may take then.
 import { describe, expect, it } from 'vitest';
 import type { LogConfig } from '../../storage/log-config.ts';
-import type { LogStoreOptions } from '../../storage/log-store.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
+import type { LogStoreOptions } from '../../storage/store-options.ts';
 import { type Fault, FaultyFileSystem, seededRandom } from '../helpers/faulty-file-system.ts';
 import {
   append,

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { FileSystem } from '../../storage/file-system.ts';
 import { nextTurn } from '../../storage/gate.ts';
-import type { LogStoreOptions } from '../../storage/log-store.ts';
 import { readManifest } from '../../storage/manifest.ts';
+import type { LogStoreOptions } from '../../storage/store-options.ts';
 import { FaultyFileSystem } from '../helpers/faulty-file-system.ts';
 import {
   append,

@@ -1,8 +1,8 @@
 // One log with producers, opened again and again over what a crash leaves.
 import type { Append } from '../../storage/commit-group.ts';
 import type { LogConfig } from '../../storage/log-config.ts';
-import type { LogStoreOptions } from '../../storage/log-store.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
+import type { LogStoreOptions } from '../../storage/store-options.ts';
 import { FaultyFileSystem, type Keep, seededRandom } from '../helpers/faulty-file-system.ts';
 import {
   append,
