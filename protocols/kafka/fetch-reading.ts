@@ -123,6 +123,26 @@ export function takeEncoded(
   return bytes;
 }
 
+/**
+ * Leaves out what was encoded before that does not fit any more, and what was read behind it: the partitions before may
+ * take more than when it was read.
+ * @param atLeastOne the answer has no records yet
+ * @returns the bytes of what stays
+ */
+export function dropUnfit(item: FetchItem, bytesMax: number, atLeastOne: boolean): number {
+  let bytes = 0;
+  for (const [index, stretch] of item.encoded.entries()) {
+    if (bytes + stretch.bytes.length > bytesMax && !(atLeastOne && index === 0)) {
+      item.encoded = item.encoded.slice(0, index);
+      item.encodedUpTo = stretch.firstOffset;
+      letRangesGo(item);
+      break;
+    }
+    bytes += stretch.bytes.length;
+  }
+  return bytes;
+}
+
 /** Then nothing is to be awaited: of a session with very many partitions that is all but a few. */
 function isAtEnd({ partition, request }: FetchItem, upTo: Visibility): boolean {
   return partition !== undefined && !partition.deleted && !mayHaveMore(partition, request.fetchOffset, upTo);

@@ -12,6 +12,7 @@ import { encodeEmptyStretch } from '../empty-stretch.ts';
 import type { EncodedStretch } from '../encoded-stretches.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import {
+  dropUnfit,
   type FetchItem,
   type FetchReading,
   letGo,
@@ -265,21 +266,6 @@ function encodeItem(
   };
 }
 
-/** What was read before it takes more as it is encoded than as it is stored. Returns the bytes of the stretches that stay. */
-function dropUnfit(item: FetchItem, bytesMax: number, atLeastOne: boolean): number {
-  let bytes = 0;
-  for (const [index, stretch] of item.encoded.entries()) {
-    if (bytes + stretch.bytes.length > bytesMax && !(atLeastOne && index === 0)) {
-      item.encoded = item.encoded.slice(0, index);
-      item.encodedUpTo = stretch.firstOffset;
-      letRangesGo(item);
-      break;
-    }
-    bytes += stretch.bytes.length;
-  }
-  return bytes;
-}
-
 /** What was read, behind what was encoded before. */
 function encodeRanges(
   fetch: Fetch,
@@ -292,6 +278,7 @@ function encodeRanges(
   let records = 0;
   let nextOffset = encodedUpTo;
   for (const range of ranges) {
+    if (range.nextOffset <= encodedUpTo) continue;
     const ownBytes = encoder.length - start;
     const options = {
       fromOffset: encodedUpTo,

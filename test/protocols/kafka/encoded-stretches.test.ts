@@ -1,9 +1,10 @@
 // Fetch encodes once what many read: the same records as without, within a bound, and never what another log had.
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type EncodedStretch, EncodedStretches } from '../../../protocols/kafka/encoded-stretches.ts';
-import type { Partition } from '../../../protocols/port.ts';
+import { BatchEncoder } from '../../../protocols/kafka/records/batch-encoder.ts';
+import type { Partition, Timer } from '../../../protocols/port.ts';
 import { recordBatch } from '../../helpers/raw-kafka.ts';
-import { type KafkaSocket, openTestKafka } from './kafka-fixture.ts';
+import { type KafkaSocket, openTestKafka, SkippingClock } from './kafka-fixture.ts';
 import { api, fetchOf, produceOf } from './kafka-requests.ts';
 
 const STRETCH_BYTES = 64 * 1024;
@@ -130,14 +131,35 @@ describe('kept', () => {
   });
 });
 
+/** Tells when so many Fetches wait. */
+class WaitingClock extends SkippingClock {
+  static readonly WAIT_MS = 12_345;
+  #missing = 0;
+  #onAll: () => void = () => undefined;
+
+  waits(count: number): Promise<void> {
+    this.#missing = count;
+    return new Promise((resolve) => {
+      this.#onAll = resolve;
+    });
+  }
+
+  override setTimer(delayMs: number, callback: () => void): Timer {
+    const timer = super.setTimer(delayMs, callback);
+    if (delayMs === WaitingClock.WAIT_MS && --this.#missing === 0) queueMicrotask(this.#onAll);
+    return timer;
+  }
+}
+
 describe('over sockets', () => {
   const READERS = 5;
   const BATCHES = 40;
   const BATCH_RECORDS = 20;
   const VALUE_BYTES = 1000;
+  const ROUNDS = 4;
 
-  async function fill(client: KafkaSocket, topic: string): Promise<void> {
-    const requests = Array.from({ length: BATCHES }, (_, batch) => {
+  async function fill(client: KafkaSocket, topic: string, batches = BATCHES): Promise<void> {
+    const requests = Array.from({ length: batches }, (_, batch) => {
       const records = Array.from({ length: BATCH_RECORDS }, (_record, index) => ({
         ...{ key: null, headers: [] },
         value: Buffer.alloc(VALUE_BYTES, batch * BATCH_RECORDS + index),
@@ -220,5 +242,26 @@ describe('over sockets', () => {
     await partition.deleteRecords(100);
     const { responses } = await client.ask(api.fetch, 11, fetchOf('hot', 0));
     expect(responses[0]!.partitions[0]!.errorCode).toBe(1);
+  });
+
+  test('readers that waited together share what comes', async () => {
+    const clock = new WaitingClock();
+    const kafka = await openTestKafka({ clock });
+    await kafka.createTopic('hot');
+    const producer = await kafka.connect();
+    const readers = await Promise.all(Array.from({ length: READERS }, () => kafka.connect()));
+    const staged = vi.spyOn(BatchEncoder.prototype, 'stage');
+    onTestFinished(() => staged.mockRestore());
+    for (let offset = 0; offset < ROUNDS * BATCH_RECORDS; offset += BATCH_RECORDS) {
+      const areWaiting = clock.waits(READERS);
+      const wait = { maxWaitMs: WaitingClock.WAIT_MS };
+      const asked = readers.map((reader) => reader.ask(api.fetch, 11, fetchOf('hot', offset, wait)));
+      await areWaiting;
+      await fill(producer, 'hot', 1);
+      for (const { responses } of await Promise.all(asked))
+        expect(nextOffsetOf(responses[0]!.partitions[0]!.records!)).toBe(offset + BATCH_RECORDS);
+    }
+    // The second reader of all is the first who shows that there are several.
+    expect(staged).toHaveBeenCalledTimes(ROUNDS + 1);
   });
 });
