@@ -83,6 +83,7 @@ export class PublishFlow {
   #first = 0;
   #count = 0;
   #bytes = 0;
+  #answering = false;
   #closed = false;
   readonly #waiting: (() => void)[] = [];
 
@@ -153,20 +154,31 @@ export class PublishFlow {
 
   /** Answers what the log has answered, up to the first that it has not. */
   #settle(): void {
-    let hasSettled = false;
-    for (;;) {
-      const run = this.#runs[0];
-      if (run?.reasonCode === undefined) break;
-      // Taken out before anybody hears of it: who is told that there is room publishes, and may come back here.
-      this.#runs.shift();
-      hasSettled = true;
-      this.#bytes -= run.bytes;
-      this.#answer(run, run.reasonCode);
-      this.#options.unstored.remove(run.bytes);
-    }
-    if (!hasSettled) return;
+    // Who hears of an answer may publish, and come back here: its run has its turn when this one's entries are all taken.
+    if (this.#answering || !this.#answerSettled()) return;
     if (this.isEmpty) for (const resolve of this.#waiting.splice(0)) resolve();
     this.#options.onProgress();
+  }
+
+  /** @returns whether there was any. */
+  #answerSettled(): boolean {
+    let hasSettled = false;
+    this.#answering = true;
+    try {
+      for (;;) {
+        const run = this.#runs[0];
+        if (run?.reasonCode === undefined) break;
+        // Nothing is added to it any more.
+        this.#runs.shift();
+        hasSettled = true;
+        this.#bytes -= run.bytes;
+        this.#answer(run, run.reasonCode);
+        this.#options.unstored.remove(run.bytes);
+      }
+    } finally {
+      this.#answering = false;
+    }
+    return hasSettled;
   }
 
   #answer(run: Run, reasonCode: number): void {

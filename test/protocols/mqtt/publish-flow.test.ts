@@ -21,6 +21,7 @@ function deferred(): Deferred {
 function flowOf(
   version: 4 | 5,
   limits: { publishesMax?: number; bytesMax?: number; totalMax?: number } = {},
+  onRefused: () => void = () => undefined,
 ) {
   const events: string[] = [];
   const received = new Map<number, 'storing' | 'stored'>();
@@ -40,7 +41,7 @@ function flowOf(
     bytesMax: limits.bytesMax ?? 1000,
     onProgress: () => undefined,
     onUnanswerable: (reasonCode) => events.push(`close ${reasonCode}`),
-    onRefused: () => undefined,
+    onRefused,
   });
   return { flow, events, received, unstored, counters };
 }
@@ -190,6 +191,20 @@ describe('a client that floods', () => {
     expect(events).toEqual(['PUBACK 1 0', 'PUBACK 2 0', `PUBACK 3 ${0x90}`]);
     expect(flow.isEmpty).toBe(true);
     expect(unstored.isFull).toBe(false);
+  });
+
+  it('that publishes as soon as it hears of a refusal has each publish answered once, in order', async () => {
+    const publishAgain = () => {
+      if (events.length === 0) flow.refuse(0x87, 'never', 1, 3);
+    };
+    const { flow, events } = flowOf(5, {}, publishAgain);
+    const stored = deferred();
+    flow.add(stored.promise, 1, 1, 0);
+    flow.add(stored.promise, 1, 2, 0);
+    stored.settle(REFUSED);
+    await turn();
+    expect(events).toEqual([`PUBACK 1 ${0x97}`, `PUBACK 2 ${0x97}`, `PUBACK 3 ${0x87}`]);
+    expect(flow.isEmpty).toBe(true);
   });
 
   it('is told when there is room again, once', () => {
