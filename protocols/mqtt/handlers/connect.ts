@@ -185,8 +185,8 @@ async function acceptDurably(connect: Connecting): Promise<void> {
   await sessions.detached(clientId);
   // CONNACK too large: what the client has is left as it is.
   if (!client.isAwaitingConnect || !checkConnack(connect)) return;
-  const unknown = packet.clean ? undefined : await sessions.tail.give(clientId);
-  if (unknown !== undefined) throw unavailable(unknown.message);
+  const refused = packet.clean ? undefined : await sessions.tail.give(clientId);
+  if (refused !== undefined) throw unavailable(refused.message);
   const earlier = await sessions.load(clientId);
   const resumed = packet.clean ? undefined : earlier;
   if (earlier !== undefined && resumed === undefined && (await sessions.end(clientId)) !== undefined) {

@@ -88,6 +88,11 @@ export class ReceivedTail {
     if (this.#store.tailOf(topicId).length > 0) void this.#store.writeTail(topicId, []);
   }
 
+  /** The session is over, and what the search has found of it: another of its client has nothing to do with it. */
+  sessionEnded(clientId: string): void {
+    this.#owed.delete(clientId);
+  }
+
   /**
    * At the start, before anybody is served: finds what a crash has left, and gives it to its sessions. One that cannot be
    * written, as on a full disk, waits for {@link give}.

@@ -201,6 +201,7 @@ export class Sessions {
     const refused = await this.#store.remove(clientId);
     if (refused !== undefined) return refused;
     this.#due.forget(clientId);
+    this.tail.sessionEnded(clientId);
     this.#options.onEnded(clientId);
     return undefined;
   }

@@ -162,6 +162,28 @@ describe('a publish at QoS 2', () => {
     await again.expect('pubrec');
     expect(recordCount(serving, 't')).toBe(2);
   });
+
+  it('that its session could not be given is nothing to the next session of its client, nor to the search', async () => {
+    const serving = await serve();
+    const client = await serving.client(5, { clientId: 'p', ...KEPT });
+    client.send(FIRST);
+    await client.expect('pubrec');
+    const log = stateLogOf(serving);
+    log.refusal = { refused: 'disk-full', message: 'the disk is full' };
+    const connect = await crash(serving);
+    log.refusal = undefined;
+    const next = await connect('p', { ...KEPT, clean: true });
+    next.send(AGAIN);
+    await next.expect('pubrec');
+    expect(recordCount(serving, 't')).toBe(2);
+    const position = () => log.live.get('qid-of-t');
+    const before = position();
+    serving.hub.clock.advance(10_001);
+    await eventually(() => log.live.has('rp'));
+    await ping(next);
+    expect(position()).toBeDefined();
+    expect(position()).not.toEqual(before);
+  });
 });
 
 describe('a message at QoS 2 on its way to a client', () => {
