@@ -32,6 +32,8 @@ export interface VerifyLogOptions {
   readonly index: InspectedIndex | undefined;
   /** Whether the log's topic is compacted, so that holes are to be expected. */
   readonly compacts: boolean;
+  /** Called with the bytes of segments that were read so far, as `totals` has them and of the one under way. */
+  readonly onRead?: (bytes: number) => void;
 }
 
 /** What cannot be read is a finding too. */
@@ -152,7 +154,7 @@ class LogCheck {
     provenOffset: number,
     onBatch: (batch: CheckedBatch) => void,
   ): Promise<SegmentFindings> {
-    const { fileSystem, index } = this.#options;
+    const { fileSystem, index, onRead } = this.#options;
     const findings = this.#findings;
     const totals = this.#totals;
     const check = index && new SegmentIndexCheck(index, segment, findings, totals);
@@ -165,6 +167,7 @@ class LogCheck {
         this.#snapshot?.note(batch);
         this.#transactions.note(segment.path, batch);
         onBatch(batch);
+        onRead?.(totals.bytes + batch.endPosition);
       },
     };
     const found = await checkSegment(fileSystem, segment, surroundings, findings, totals);

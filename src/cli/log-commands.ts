@@ -11,6 +11,8 @@ DIR is a data directory, a topic's or a partition's directory in one (or copied 
 TOPIC[:PARTITION] chooses from a data directory: 'data orders:3' is the same as 'data/topics/orders/3'.
 `;
 
+const EXIT_CODES = 'Exit codes: 0 done, 1 failed, 2 wrong usage.\n';
+
 const DUMP_HELP = `${PLACES}
 Examples:
   polylog log dump data orders | head
@@ -19,17 +21,20 @@ Examples:
 
 A line has the file, the frame's position in it, and every field of the frame (storage/FORMAT.md). Bytes that are not
 UTF-8 are {"base64": "…"}. Integers are exact, also above 2^53. It reads only, so a hub may be running; the end of what
-that hub is writing may then look torn. What cannot be read is told on stderr; damage makes the exit code 1.
+that hub is writing may then look torn. What cannot be read is told on stderr.
+Exit codes: 0 done, 1 something is damaged or could not be read, 2 wrong usage.
 `;
 
 const VERIFY_HELP = `${PLACES}
 Examples:
   polylog log verify data
   polylog log verify /backup/orders/3
+  polylog log verify data --no-index --output json | jq 'select(.severity == "error")'
 
 It checks every checksum, frame, offset, segment and small file, and the index against the log. With a data directory it
 takes that directory's lock, so no hub may have it open; --no-index looks at the files alone and works beside one.
-Exit code 1 when something is wrong. A torn end that the next start cuts is a warning, not damage.
+A torn end that the next start cuts is a warning, not damage.
+Exit codes: 0 nothing is wrong, 1 something is or could not be read, 2 wrong usage.
 `;
 
 const CUT_HELP = `${PLACES}
@@ -40,7 +45,7 @@ Examples:
 The log then ends at OFFSET, or at the start of the batch that OFFSET lies in: batches are kept or cut whole. What is cut
 stays beside the log as *.cut. No hub may have the data directory open. The next start appends on from there, so
 consumers that were further will meet other records under offsets that they know.
-`;
+${EXIT_CODES}`;
 
 const REBUILD_HELP = `
 Examples:
@@ -50,6 +55,16 @@ Examples:
 For a data directory whose meta/ was lost, or is damaged (it is then set aside): a hub does not start on it. Topics are known
 again by their files, with all records, offsets of groups, sessions and retained messages. What topics were configured to is
 lost: until it is said again nothing is deleted or compacted. No hub may have the data directory open.
+${EXIT_CODES}`;
+
+const LOG_HELP = `
+Examples:
+  polylog log dump data orders | head
+  polylog log verify data
+  polylog log cut data orders:3 --at 1500 --dry-run
+  polylog log rebuild-meta data --dry-run
+
+Exit codes: 0 done, 1 failed or something is wrong, 2 wrong usage.
 `;
 
 const BYTES = ['text', 'hex', 'base64', 'none'] as const;
@@ -59,7 +74,10 @@ export function addLogCommands(
   surroundings: Surroundings,
   finish: (exitCode: number) => void,
 ): void {
-  const log = program.command('log').description('look at the files of a log, check them, cut them; offline');
+  const log = program
+    .command('log')
+    .description('look at the files of a log, check them, cut them; offline')
+    .addHelpText('after', LOG_HELP);
 
   log
     .command('dump')

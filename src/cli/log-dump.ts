@@ -12,6 +12,7 @@ import {
   segmentFilesIn,
 } from '../../storage/index.ts';
 import { type LogPlace, shownPath, withLogPlace } from './log-place.ts';
+import { bytesOf, LogProgress, sizeOf } from './log-progress.ts';
 import { EXIT, type Surroundings } from './surroundings.ts';
 
 export interface DumpOptions {
@@ -33,9 +34,16 @@ const ATTRIBUTES = ['transactional', 'control', 'append-time', 'aborts'] as cons
 export function dump(place: LogPlace, options: DumpOptions, surroundings: Surroundings): Promise<number> {
   return withLogPlace(place, surroundings, async (target) => {
     const lines = new Lines(surroundings, options.limit ?? Number.POSITIVE_INFINITY);
+    const files = await filesOf(target, options);
+    // On a terminal the lines themselves show how far it is.
+    const isWatched = surroundings.columns === undefined && surroundings.progress !== undefined;
+    const totalBytes = isWatched ? await bytesOf(files.map(({ file }) => file)) : 0;
+    const progress = new LogProgress(isWatched ? surroundings : {}, totalBytes);
+    let bytesBefore = 0;
     let damaged = false;
-    for (const { file, isNewest } of await filesOf(target, options)) {
+    for (const { file, isNewest } of files) {
       for await (const frame of dumpFrames(nodeFileSystem, file, rangeOf(options))) {
+        progress.at(bytesBefore + frame.position);
         if (frame.kind === 'damage') {
           // The end of the newest file may be torn, or being written: nothing to exit with 1 for.
           if (!frame.endsFile || !isNewest) damaged = true;
@@ -49,7 +57,9 @@ export function dump(place: LogPlace, options: DumpOptions, surroundings: Surrou
         if (lines.enough) break;
       }
       if (lines.enough) break;
+      if (isWatched) bytesBefore += await sizeOf(file);
     }
+    progress.clear();
     await lines.flush();
     return damaged ? EXIT.failed : EXIT.done;
   });

@@ -17,6 +17,7 @@ import {
   verifyLog,
 } from '../../storage/index.ts';
 import { type LogPlace, shownPath, withLogPlace } from './log-place.ts';
+import { LogProgress, segmentBytesOf } from './log-progress.ts';
 import { type KnownTopics, logIdOf, readKnownTopics } from './log-topics.ts';
 import { EXIT, type Surroundings } from './surroundings.ts';
 
@@ -32,12 +33,18 @@ export function verify(place: LogPlace, options: VerifyOptions, surroundings: Su
       surroundings.err(`polylog: ${target.path} is a file: verify its partition's directory\n`);
       return EXIT.failed;
     }
-    const findings = new Findings((finding) => tell(finding, options, surroundings));
+    const isWatched = surroundings.progress !== undefined;
+    const progress = new LogProgress(surroundings, isWatched ? await segmentBytesOf(target) : 0);
+    const findings = new Findings((finding) => {
+      progress.clear();
+      tell(finding, options, surroundings);
+    });
     const totals = noTotals();
     const { index, topics } = await openBeside(target, options, findings, surroundings);
     try {
-      await verifyTarget(target, { index, topics }, findings, totals);
+      await verifyTarget(target, { index, topics, progress }, findings, totals);
     } finally {
+      progress.clear();
       await index?.close();
     }
     summarize(findings, totals, index !== undefined, options, surroundings);
@@ -49,6 +56,10 @@ export function verify(place: LogPlace, options: VerifyOptions, surroundings: Su
 interface Beside {
   readonly index: IndexDatabase | undefined;
   readonly topics: KnownTopics | undefined;
+}
+
+interface Judging extends Beside {
+  readonly progress: LogProgress;
 }
 
 /** A damaged index is a finding; a directory that a hub has open ends the command. */
@@ -83,7 +94,7 @@ async function openBeside(
 
 async function verifyTarget(
   target: InspectionTarget,
-  beside: Beside,
+  beside: Judging,
   findings: Findings,
   totals: InspectionTotals,
 ): Promise<void> {
@@ -105,7 +116,7 @@ async function verifyTarget(
 
 async function verifyOne(
   log: InspectedLog,
-  { index, topics }: Beside,
+  { index, topics, progress }: Judging,
   findings: Findings,
   totals: InspectionTotals,
 ): Promise<void> {
@@ -115,6 +126,7 @@ async function verifyOne(
     directory: log.directory,
     index: index !== undefined && logId !== undefined ? { database: index, logId } : undefined,
     compacts: topics?.get(log.topic ?? '')?.compacts ?? false,
+    onRead: (bytes: number) => progress.at(bytes),
   };
   await verifyLog(options, findings, totals);
 }

@@ -2,7 +2,8 @@
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { runCommandLine } from '../../../src/cli/program.ts';
 import { StreamOutput } from '../../../src/cli/stream-output.ts';
 import { batchChecksum, viewOf } from '../../../storage/frame.ts';
 import { readTruth } from '../../fixtures/truth.ts';
@@ -414,3 +415,52 @@ describe('output without end', () => {
     output.put('nothing');
   });
 });
+
+describe('polylog log on a terminal', () => {
+  /** Progress is shown at every look at the clock. */
+  async function shownBy(args: readonly string[], directory: string, columns?: number): Promise<string[]> {
+    let nowMs = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => (nowMs += 1_000));
+    const shown: string[] = [];
+    try {
+      await runCommandLine(['log', ...args], {
+        out: () => undefined,
+        outMuch: async () => true,
+        err: () => undefined,
+        progress: (text) => shown.push(text),
+        ...(columns === undefined ? {} : { columns }),
+        environment: {},
+        workingDirectory: directory,
+      });
+    } finally {
+      clock.mockRestore();
+    }
+    return shown;
+  }
+
+  it.each(['verify', 'dump'])('%s shows how far it is, and nothing once it is done', (verb) =>
+    withData(async (directory) => {
+      const shown = await shownBy([verb, 'data'], directory);
+      expect(shown.length).toBeGreaterThan(81);
+      expect(shown[0]).toMatch(/^\d+(?:\.\d)? (?:B|KiB) of \d+\.\d KiB, 0 %$/);
+      expect(shown.at(-2)).toMatch(verb === 'verify' ? /, 100 %$/ : /, 9\d %$/);
+      expect(shown.at(-1)).toBe('');
+    }),
+  );
+
+  it('dump shows nothing beside its own lines', () =>
+    withData(async (directory) => {
+      expect(await shownBy(['dump', 'data'], directory, 80)).toEqual([]);
+    }));
+});
+
+it.each([[], ['dump'], ['verify'], ['cut'], ['rebuild-meta']])(
+  'polylog log %s: help has examples and exit codes',
+  async (...verb) => {
+    const { exitCode, out } = await runLog([...verb, '--help'], '.');
+    expect([exitCode, out]).toEqual([
+      0,
+      expect.stringMatching(/\nExamples:\n {2}polylog log [\s\S]*\nExit codes: 0 [\s\S]*, 2 wrong usage\.\n/),
+    ]);
+  },
+);
