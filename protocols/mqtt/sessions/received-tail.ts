@@ -45,6 +45,7 @@ export class ReceivedTail {
   readonly #making = new Map<string, Promise<void>>();
   /** By client: what its session's records could not be given at the start. No position moves past it. */
   readonly #owed = new Map<string, Owed>();
+  readonly #stopListening: () => void;
   #timer: Timer | undefined;
   #isMoving = false;
   #closed = false;
@@ -55,6 +56,9 @@ export class ReceivedTail {
     this.#log = options.hub.log;
     this.#store = options.store;
     this.#checkpointSessions = options.checkpoint;
+    this.#stopListening = options.hub.topics.onChange(({ kind, topic }) => {
+      if (kind === 'deleted') this.#forget(topic.topicId);
+    });
   }
 
   /**
@@ -83,11 +87,6 @@ export class ReceivedTail {
     return this.#hub.topics.getById(place.topicId) === undefined ? Number.POSITIVE_INFINITY : 0;
   }
 
-  /** The topic is gone, and all positions in it. */
-  forget(topicId: string): void {
-    if (this.#store.tailOf(topicId).length > 0) void this.#store.writeTail(topicId, []);
-  }
-
   /** The session is over, and what the search has found of it: another of its client has nothing to do with it. */
   sessionEnded(clientId: string): void {
     this.#owed.delete(clientId);
@@ -103,7 +102,7 @@ export class ReceivedTail {
     for (const [topicId, places] of this.#store.tails()) {
       const topic = this.#hub.topics.getById(topicId);
       if (topic === undefined) {
-        this.forget(topicId);
+        this.#forget(topicId);
         continue;
       }
       for (const place of places) {
@@ -138,8 +137,14 @@ export class ReceivedTail {
   /** The last checkpoint, when nobody is connected any more: the next start has nothing to search. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#stopListening();
     this.#timer?.cancel();
     await this.#checkpoint();
+  }
+
+  /** The topic is gone, and all positions in it. */
+  #forget(topicId: string): void {
+    if (this.#store.tailOf(topicId).length > 0) void this.#store.writeTail(topicId, []);
   }
 
   #positionOf({ topicId, partition }: Pick<Place, 'topicId' | 'partition'>): number | undefined {

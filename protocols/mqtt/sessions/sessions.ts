@@ -66,7 +66,6 @@ export class Sessions {
   readonly #connected: ConnectedSessions;
   /** What some client has published is in no record of its session: only the search after a restart finds it. */
   #isIncomplete = false;
-  readonly #stopListening: () => void;
 
   private constructor(store: SessionStore, options: SessionsOptions) {
     const { hub } = options;
@@ -78,9 +77,6 @@ export class Sessions {
     this.#connected = new ConnectedSessions(hub.clock);
     this.#due = new DueSessions(hub.clock, store.index, (clientId) => this.#expire(clientId));
     this.tail = new ReceivedTail({ hub, store, checkpoint: () => this.#checkpointReceived() });
-    this.#stopListening = hub.topics.onChange(({ kind, topic }) => {
-      if (kind === 'deleted') this.tail.forget(topic.topicId);
-    });
   }
 
   /** Resolves when the sessions of before are known, and what a crash has left is put in order. */
@@ -348,7 +344,6 @@ export class Sessions {
 
   /** Nobody is connected any more: all that is under way is written. */
   async close(): Promise<void> {
-    this.#stopListening();
     this.#due.close();
     this.#connected.close();
     while (this.#detaching.size + this.#work.size > 0) {
