@@ -7,6 +7,8 @@ import type { Unwelcome } from './unwelcome.ts';
 export interface ConnectionOptions {
   /** A socket, or what behaves like one. */
   readonly stream: Duplex;
+  /** Counted apart. */
+  readonly isWebSocket: boolean;
   readonly listener: string;
   readonly remoteAddress: string;
   readonly unwelcome: Unwelcome | undefined;

@@ -10,6 +10,7 @@ import { FRAME, findFrame, flagsAreLegal, PACKET_TYPE } from './framing.ts';
 import { handleConnect } from './handlers/connect.ts';
 import { HANDLERS } from './handlers/handlers.ts';
 import { InputBuffer } from './input-buffer.ts';
+import { KeepAlive } from './keep-alive.ts';
 import { Output } from './output.ts';
 import { encodeDisconnect } from './packets/cold-packets.ts';
 import type { WillPacket } from './packets/connect.ts';
@@ -42,6 +43,7 @@ export class Connection implements Client {
   topicError: TopicError | undefined;
 
   readonly #socket: Duplex;
+  readonly #isWebSocket: boolean;
   #resolveClosed: () => void = () => undefined;
   readonly #input = new InputBuffer();
   readonly #bounds = { bodyStart: 0, bodyEnd: 0 };
@@ -56,7 +58,9 @@ export class Connection implements Client {
   #awaitingDrain = false;
   #reading = false;
   readonly #pace: PublishPace | undefined;
-  #lastReadMs = 0;
+  /** Undefined until CONNECT has been accepted, and for a client that may be silent for ever. */
+  #keepAlive: KeepAlive | undefined;
+  /** Until CONNECT, and at the end. */
   #timer: Timer | undefined;
 
   constructor(options: ConnectionOptions) {
@@ -68,6 +72,7 @@ export class Connection implements Client {
     this.#pace = publishPace(context, this.#proceed);
     this.output = new Output(socket, options.buffers, options.flushQueue);
     this.#socket = socket;
+    this.#isWebSocket = options.isWebSocket;
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
@@ -106,14 +111,24 @@ export class Connection implements Client {
     this.#accepted = accepted;
     this.#will = accepted.will;
     this.context.clients.set(accepted.session.clientId, this);
-    countConnection(this.context.counters, 'accepted', this.#socket);
+    countConnection(this.context.counters, 'accepted', this.#isWebSocket);
     this.#timer?.cancel();
-    if (accepted.keepAliveMs > 0) this.#watchKeepAlive(accepted.keepAliveMs);
+    if (accepted.keepAliveMs > 0) this.#keepAlive = this.#watch(accepted.keepAliveMs);
     this.context.hub.log.debug('mqtt-connected', this.#who());
   }
 
+  #watch(keepAliveMs: number): KeepAlive {
+    return new KeepAlive({
+      clock: this.context.hub.clock,
+      keepAliveMs,
+      isReading: () => this.#isReading,
+      onSilent: () =>
+        this.#fail(new MqttError('keep-alive', REASON.KEEP_ALIVE_TIMEOUT, 'Nothing came in time')),
+    });
+  }
+
   refuse(connack: Buffer | undefined, reason: string): void {
-    countConnection(this.context.counters, 'refused', this.#socket);
+    countConnection(this.context.counters, 'refused', this.#isWebSocket);
     this.context.hub.log.warn('mqtt-connect-refused', { ...this.#who(), reason });
     this.#end(connack);
   }
@@ -158,9 +173,8 @@ export class Connection implements Client {
 
   #receive(piece: Buffer): void {
     if (this.#state === 'ending' || this.#state === 'closed') return;
-    const { clock } = this.context.hub;
-    this.#lastReadMs = clock.monotonic();
-    this.receivedAtMs = clock.now();
+    this.#keepAlive?.heard();
+    this.receivedAtMs = this.context.hub.clock.now();
     this.context.counters.bytesReceived += piece.length;
     this.#input.push(piece);
     this.#read();
@@ -188,7 +202,7 @@ export class Connection implements Client {
   #resume(): void {
     if (!this.#socket.isPaused()) return;
     // What the client has sent meanwhile comes now, so it has not been silent.
-    this.#lastReadMs = this.context.hub.clock.monotonic();
+    this.#keepAlive?.heard();
     this.#socket.resume();
   }
 
@@ -287,25 +301,11 @@ export class Connection implements Client {
       this.context.hub.log.warn('mqtt-publish-refused', { ...this.#who(), reasonCode, message }),
   };
 
-  // ------------------------------------------------------------------------------------------------- keep alive
-
-  /** [MQTT-3.1.2-22]: any packet counts; while we do not read, none can be missed. */
-  #watchKeepAlive(keepAliveMs: number): void {
-    const { clock } = this.context.hub;
-    const check = () => {
-      const idleMs = clock.monotonic() - this.#lastReadMs;
-      if (idleMs < keepAliveMs) this.#setTimer(keepAliveMs - idleMs, check);
-      else if (!this.#isReading) this.#setTimer(keepAliveMs, check);
-      else this.#fail(new MqttError('keep-alive', REASON.KEEP_ALIVE_TIMEOUT, 'Nothing came in time'));
-    };
-    this.#setTimer(keepAliveMs, check);
-  }
+  // ------------------------------------------------------------------------------------------------- the end
 
   #setTimer(delayMs: number, callback: () => void): void {
     this.#timer = this.context.hub.clock.setTimer(delayMs, callback);
   }
-
-  // ------------------------------------------------------------------------------------------------- the end
 
   /** Something was wrong: a v5 client is told [MQTT-4.13.1-1], one that is not connected yet hears nothing. */
   #fail(error: unknown): void {
@@ -329,7 +329,7 @@ export class Connection implements Client {
   /** Not worth a word to the other side. */
   #abandon(reason: string): void {
     if (this.#state === 'ending' || this.#state === 'closed') return;
-    countConnection(this.context.counters, 'refused', this.#socket);
+    countConnection(this.context.counters, 'refused', this.#isWebSocket);
     this.context.hub.log.debug('mqtt-abandoned', { ...this.#who(), reason });
     this.#end(undefined);
   }
@@ -350,6 +350,7 @@ export class Connection implements Client {
     }
     this.output.flush();
     this.output.close();
+    this.#keepAlive?.close();
     this.#timer?.cancel();
     this.#setTimer(this.context.options.closeTimeoutMs, () => this.#socket.destroy());
     this.#socket.end();
@@ -360,32 +361,23 @@ export class Connection implements Client {
   #endSession(): void {
     const session = this.session;
     if (session === undefined) return;
-    const { clients, dispatchers, sessions } = this.context;
+    const { clients, dispatchers, retained, sessions, wills } = this.context;
     // Another connection may have taken the identifier already.
     if (clients.get(session.clientId) === this) clients.delete(session.clientId);
-    const published = this.#publishWill(session);
+    const published = wills.connectionEnded(session, this.#will);
     sessions.detach(session, this.publishes, published);
     session.close();
     if (session.durable !== undefined && session.retained !== undefined) {
-      this.context.retained.left.keep(session.clientId, session.retained.leave());
+      retained.left.keep(session.clientId, session.retained.leave());
     }
     dispatchers.forget(session);
     this.publishes?.close();
   }
 
-  /** Now, or later by what is written of the session. */
-  #publishWill(session: Session): Promise<void> | undefined {
-    const will = this.#will;
-    const { durable } = session;
-    const delaySeconds = Math.min(will?.properties.willDelaySeconds ?? 0, durable?.expirySeconds ?? 0);
-    if (will !== undefined && delaySeconds > 0) return undefined;
-    if (durable !== undefined) durable.will = undefined;
-    return will && this.context.wills.publish(session, will);
-  }
-
   #closed(): void {
     if (this.#state !== 'ending') this.#endSession();
     this.#state = 'closed';
+    this.#keepAlive?.close();
     this.#timer?.cancel();
     this.output.close();
     this.context.unstored.forget(this.#proceed);

@@ -1,9 +1,6 @@
 // What the front end counts. Every message that does not reach somebody has its reason here, and its subject in the log
 // (those that expire have none: that is what their publisher asked for).
 
-import type { Duplex } from 'node:stream';
-import { WebSocketStream } from './transports/websocket-stream.ts';
-
 /** Of a first byte's upper half. */
 const PACKET_TYPES = 16;
 
@@ -98,12 +95,10 @@ export function newCounters(): MqttCounters {
   };
 }
 
-/** @param isWebSocket where the stream does not tell, which before the upgrade is a socket. */
 export function countConnection(
   counters: MqttCounters,
   outcome: 'accepted' | 'refused',
-  stream: Duplex,
-  isWebSocket = stream instanceof WebSocketStream,
+  isWebSocket: boolean,
 ): void {
   if (outcome === 'accepted') {
     counters.connectionsAccepted++;

@@ -1,6 +1,6 @@
 // Wills (section 3.1.2.5): published when a connection ends and its client has not said goodbye; where a Will Delay Interval
 // says so, when that has passed and nobody has come back, or when the session ends, whatever is first (section 3.1.3.2.2).
-// Which of them it is, sessions/sessions.ts decides; here it is published.
+// Of those that wait sessions/sessions.ts decides when it is; here they are published.
 import type { Principal } from '../port.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Author, DirectTarget } from './direct-publish.ts';
@@ -10,6 +10,7 @@ import type { WillPacket } from './packets/connect.ts';
 import { MessageProperties } from './packets/message-properties.ts';
 import { PLACE } from './packets/properties.ts';
 import { isFailure, REASON, REFUSAL_REASON } from './reason-codes.ts';
+import type { Session } from './session.ts';
 import type { StoredWill } from './sessions/session-records.ts';
 
 export interface WillTarget extends DirectTarget {
@@ -39,6 +40,18 @@ export class Wills {
 
   constructor(target: WillTarget) {
     this.#target = target;
+  }
+
+  /**
+   * Publishes now what does not wait; what does, comes later by what is written of the session.
+   * @param will undefined = there is none, or the client said goodbye
+   */
+  connectionEnded(session: Session, will: WillPacket | undefined): Promise<void> | undefined {
+    const { durable } = session;
+    const delaySeconds = Math.min(will?.properties.willDelaySeconds ?? 0, durable?.expirySeconds ?? 0);
+    if (will !== undefined && delaySeconds > 0) return undefined;
+    if (durable !== undefined) durable.will = undefined;
+    return will && this.publish(session, will);
   }
 
   /** Resolves when the log has it, or never will. Never rejects. */

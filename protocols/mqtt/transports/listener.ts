@@ -25,6 +25,7 @@ const FRAMING_BYTES_MAX = 64;
 /** A stream that MQTT may begin on. */
 export interface Incoming {
   readonly stream: Duplex;
+  readonly isWebSocket: boolean;
   readonly listener: string;
   /** Where the client is, by the word of a trusted proxy. */
   readonly remoteAddress: string;
@@ -139,7 +140,7 @@ export class Listener {
   }
 
   #refuse(socket: Socket, event: string, why: object): void {
-    countConnection(this.#surroundings.counters, 'refused', socket, this.#upgrade !== undefined);
+    countConnection(this.#surroundings.counters, 'refused', this.#upgrade !== undefined);
     this.#surroundings.log.warn(event, why);
     socket.on('error', () => socket.destroy());
     socket.destroy();
@@ -217,7 +218,13 @@ export class Listener {
     unwelcome: Unwelcome | undefined,
   ): Served | undefined {
     const listener = this.#options.name;
-    const served = this.#surroundings.serve({ stream, listener, remoteAddress, unwelcome });
+    const served = this.#surroundings.serve({
+      stream,
+      isWebSocket: stream !== socket,
+      listener,
+      remoteAddress,
+      unwelcome,
+    });
     this.#unserved.delete(socket);
     if (served === undefined) stream.destroy();
     else if (socket.isPaused()) socket.resume();
@@ -232,7 +239,7 @@ export class Listener {
       messageBytesMax: Math.max(options.packetBytesMax, options.connectBytesMax),
       onWebSocket: (webSocket, socket) => this.#serveWebSocket(webSocket, socket as Socket), // of our own server
       onRefused: (reason, socket) => {
-        countConnection(counters, 'refused', socket, true);
+        countConnection(counters, 'refused', true);
         const remoteAddress = this.#upgrading.get(socket)?.remoteAddress;
         log.warn('mqtt-websocket-refused', { listener: this.#options.name, remoteAddress, reason });
       },
