@@ -6,7 +6,6 @@
 // What lies in a stretch never changes under its offsets but by compaction, and a reader may have come before that: by no
 // more than a stretch's age.
 import type { AbortedTransaction, Clock, Partition, Visibility } from '../port.ts';
-import { readableUpTo } from './fetch-wait.ts';
 
 /** Of all partitions together; those that answers on their way still have are beside it. */
 const BYTES_MAX = 16 * 1024 * 1024;
@@ -65,18 +64,17 @@ export class EncodedStretches {
     return this.#bytes;
   }
 
-  /** The stretch that begins at `offset`, if it can be read and takes no more than `bytesMax`. */
+  /** The stretch that begins at `offset`, if it ends at or before `end` and takes no more than `bytesMax`. */
   find(
     partition: Partition,
     upTo: Visibility,
-    { offset, bytesMax }: { readonly offset: number; readonly bytesMax: number },
+    { offset, end, bytesMax }: { readonly offset: number; readonly end: number; readonly bytesMax: number },
   ): EncodedStretch | undefined {
     const readers = this.#readers.get(partition)?.[upTo];
     const kept = readers?.kept.get(offset);
     if (readers === undefined || kept === undefined || !this.#isOfUse(kept, partition)) return undefined;
     const { stretch } = kept;
-    if (stretch.nextOffset > readableUpTo(partition, upTo) || stretch.bytes.length > bytesMax)
-      return undefined;
+    if (stretch.nextOffset > end || stretch.bytes.length > bytesMax) return undefined;
     readers.mayKeep = KEPT_UNUSED_MAX;
     return stretch;
   }

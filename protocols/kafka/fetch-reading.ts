@@ -111,9 +111,10 @@ export function takeEncoded(
   partition: Partition,
   bytesMax: number,
 ): number {
+  const end = readableUpTo(partition, upTo);
   let bytes = 0;
   while (item.encodedUpTo >= partition.logStartOffset && item.encoded.length < STRETCHES_MAX) {
-    const place = { offset: item.encodedUpTo, bytesMax: bytesMax - bytes };
+    const place = { offset: item.encodedUpTo, end, bytesMax: bytesMax - bytes };
     const stretch = stretches.find(partition, upTo, place);
     if (stretch === undefined) break;
     item.encoded.push(stretch);

@@ -12,12 +12,14 @@ const KEPT_MAX = 4;
 
 describe('kept', () => {
   let stretches: EncodedStretches;
-  let partition: { leaderEpoch: number; highWatermark: number };
+  let partition: { leaderEpoch: number };
+  let end: number;
   let nowMs: number;
   beforeEach(() => {
     nowMs = 0;
     stretches = new EncodedStretches({ monotonic: () => nowMs }, KEPT_MAX * STRETCH_BYTES);
-    partition = { leaderEpoch: 1, highWatermark: 1000 };
+    partition = { leaderEpoch: 1 };
+    end = 1000;
   });
 
   const asPartition = (): Partition => partition as unknown as Partition; // what is looked at is there
@@ -35,7 +37,7 @@ describe('kept', () => {
     return stretches.offer(asPartition(), 'highWatermark', stretch);
   }
   const find = (offset: number, bytesMax = Number.POSITIVE_INFINITY) =>
-    stretches.find(asPartition(), 'highWatermark', { offset, bytesMax });
+    stretches.find(asPartition(), 'highWatermark', { offset, end, bytesMax });
   /** Two readers have begun there. */
   function share(firstOffset: number): void {
     offer(firstOffset);
@@ -115,11 +117,11 @@ describe('kept', () => {
     partition.leaderEpoch = 2;
     expect(find(0)).toBeUndefined();
     partition.leaderEpoch = 1;
-    partition.highWatermark = 9;
+    end = 9;
     expect(find(0)).toBeUndefined();
-    partition.highWatermark = 10;
+    end = 10;
     expect(find(0)).toBeDefined();
-    expect(stretches.find(asPartition(), 'lastStable', { offset: 0, bytesMax: 1e9 })).toBeUndefined();
+    expect(stretches.find(asPartition(), 'lastStable', { offset: 0, end, bytesMax: 1e9 })).toBeUndefined();
   });
 
   test('not when it was read from the log before', () => {
