@@ -218,7 +218,7 @@ it('a client that goes ends what it asked for, also while nothing is found', asy
   };
   const connections = () => admin.broker.listeners()[0]!.connections;
   const client = connect(Number(new URL(admin.url).port), '127.0.0.1');
-  client.write('GET /api/v1/topics/endless/records?contains=y HTTP/1.1\r\nHost: x\r\n\r\n');
+  client.write('GET /api/v1/topics/endless/records?contains=y HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await expect.poll(() => reads, PATIENT).toBe(3);
   const before = connections();
   client.destroy();
