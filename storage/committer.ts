@@ -344,7 +344,7 @@ export class Committer {
   /** A promise only after a failure: commits that go well are many. */
   #comeToRest(): Promise<void> | undefined {
     if (this.#failure === undefined) {
-      this.#settled = true;
+      this.#settled = !this.#committing; // the next one may have begun
       return undefined;
     }
     return this.#takeBack().then(() => {
