@@ -236,6 +236,9 @@ function encodeItem(
   partition: Partition,
   encodedBytes: number,
 ): Pick<PartitionAnswer, 'records' | 'abortedTransactions'> {
+  // Of a session with very many partitions that is all but a few.
+  if (item.encoded.length === 0 && item.ranges.length === 0 && item.emptyUpTo < 0)
+    return { records: NO_RECORDS, abortedTransactions: fetch.upTo === 'lastStable' ? [] : null };
   const { encoder, counters } = fetch.call.kafka;
   const start = encoder.length;
   if (item.ranges.length === 0 && item.emptyUpTo > item.encodedUpTo)
