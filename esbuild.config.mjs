@@ -7,6 +7,7 @@
 //
 // The entry points of the package (`polylog`, `polylog/aedes`) stay as they are, in dist/src.
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -97,7 +98,11 @@ async function build() {
   const loader = await bundle({
     ...common,
     entryPoints: { main: 'dist/src/loader.js' },
-    define: { ...common.define, PROGRAM: JSON.stringify(name) },
+    define: {
+      ...common.define,
+      PROGRAM: JSON.stringify(name),
+      CACHE_DIGEST: JSON.stringify(digestOf(cacheOf(file.path))),
+    },
   });
   put(main, loader.outputFiles[0].contents, 0o755);
   // Without the cache where none could be made: building again would make none either.
@@ -111,6 +116,11 @@ async function build() {
 
 function cacheOf(file) {
   return file.replace(/cjs$/, 'cache');
+}
+
+/** Empty without the file. */
+function digestOf(file) {
+  return fs.existsSync(file) ? createHash('sha256').update(fs.readFileSync(file)).digest('base64') : '';
 }
 
 function put(file, contents, mode = 0o644) {

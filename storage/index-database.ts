@@ -78,6 +78,8 @@ async function openOrEmpty(directory: string, onDamage: (error: unknown) => void
     if (isLocked(error)) {
       throw new StorageError('locked', `another process has the data directory open (${directory})`, error);
     }
+    // What is there is whole, and takes long to be made again.
+    if (isDiskFull(error)) throw new StorageError('disk-full', `${directory}: ${reasonOf(error)}`, error);
     onDamage(error);
   }
   try {
@@ -114,6 +116,11 @@ function isLocked(error: unknown): boolean {
     errorCodeOf(error) === 'LEVEL_LOCKED' ||
     (error instanceof Error && error.cause !== undefined && errorCodeOf(error.cause) === 'LEVEL_LOCKED')
   );
+}
+
+/** LevelDB has no code for it. */
+function isDiskFull(error: unknown): boolean {
+  return /no space left|disk quota exceeded/i.test(reasonOf(error));
 }
 
 /** LevelDB's own words. */

@@ -1,9 +1,11 @@
 // How `npm run build` makes the command of what the compiler has left (esbuild.config.mjs): on a program of one line.
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -48,4 +50,13 @@ it.each(['the program', 'main.cjs'])('builds again when %s is gone', async (whic
   await build();
   expect(existsSync(path.join(built, programFile()))).toBe(true);
   expect(`${await run(process.execPath, [path.join(built, 'main.cjs')])}`).toBe('hello\n');
+});
+
+it('starts without its compiled functions when a disk has damaged them', async () => {
+  const copy = path.join(root, 'dist', 'damaged');
+  cpSync(path.join(repository, 'dist', 'command'), copy, { recursive: true });
+  const cache = path.join(copy, readdirSync(copy).find((name) => name.endsWith('.cache')) ?? '');
+  const bytes = readFileSync(cache);
+  writeFileSync(cache, bytes.fill(0, bytes.length >> 1));
+  expect(`${await run(process.execPath, [path.join(copy, 'main.cjs'), '--help'])}`).toContain('polylog');
 });

@@ -42,6 +42,13 @@ interface Waiter {
   resolve(result: Published | Refused): void;
 }
 
+/** What is being written to the table. */
+interface UnderWay {
+  readonly nextOffset: number;
+  readonly isAhead: boolean;
+  readonly topics: ReadonlySet<string>;
+}
+
 export class RetainFollower {
   readonly partition: Partition;
   readonly source: Source;
@@ -61,6 +68,8 @@ export class RetainFollower {
   #aheadPosition = 0;
   /** Topics that have lost their message there, and at which offset. */
   readonly #clearedAhead = new Map<string, number>();
+  #underWay: UnderWay | undefined;
+  #waitingForLook: (() => void)[] = [];
   /** Why the table cannot be written. */
   #refused: Refused | undefined;
   #wakeUp: (() => void) | undefined;
@@ -95,6 +104,24 @@ export class RetainFollower {
     return !this.#closed && !this.partition.deleted && this.#reached < this.#end;
   }
 
+  /**
+   * Whether subscribers may have seen something of a topic that is newer than what the table shows; undefined when that
+   * is not known before {@link looked}.
+   */
+  isNewer(topic: string): boolean | undefined {
+    if (!this.isBehind) return false;
+    const underWay = this.#underWay;
+    if (underWay?.topics.has(topic) === true) return true;
+    // Nothing is looked at while the table cannot be written.
+    return this.#refused !== undefined || this.#reachedWith(underWay) >= this.#end ? false : undefined;
+  }
+
+  /** Resolves when more has been looked at, or never will be. */
+  looked(): Promise<void> {
+    if (!this.isBehind) return Promise.resolve();
+    return new Promise((resolve) => this.#waitingForLook.push(resolve));
+  }
+
   /** Resolves when the record at `offset` has been dealt with, or with why it was not. Never rejects. */
   reached(offset: number): Promise<Published | Refused> {
     if (offset < this.#reached) return Promise.resolve(DONE);
@@ -120,9 +147,14 @@ export class RetainFollower {
 
   /** Below it all has been looked at that may be. */
   get #reached(): number {
-    return this.#position < this.partition.lastStableOffset
-      ? this.#position
-      : Math.max(this.#position, this.#aheadPosition);
+    return this.#reachedWith(undefined);
+  }
+
+  /** The same once what is under way is done. */
+  #reachedWith(underWay: UnderWay | undefined): number {
+    const position = underWay?.isAhead === false ? underWay.nextOffset : this.#position;
+    const ahead = underWay?.isAhead === true ? underWay.nextOffset : this.#aheadPosition;
+    return position < this.partition.lastStableOffset ? position : Math.max(position, ahead);
   }
 
   close(): void {
@@ -171,14 +203,27 @@ export class RetainFollower {
   #look(range: RecordRange, isAhead: boolean): undefined | Promise<void> {
     if (this.#closed) return undefined;
     const changes = this.#changesIn(range, isAhead);
-    if (changes.length > 0) return this.#write(changes, range, isAhead);
-    this.#finish(range, isAhead);
-    return undefined;
+    if (changes.length === 0) {
+      this.#finish(range, isAhead);
+      return undefined;
+    }
+    const topics = new Set(changes.map(({ topic }) => topic));
+    this.#underWay = { nextOffset: range.nextOffset, isAhead, topics };
+    this.#tellLooked();
+    return this.#write(changes, range, isAhead);
+  }
+
+  #tellLooked(): void {
+    if (this.#waitingForLook.length === 0) return;
+    const waiting = this.#waitingForLook;
+    this.#waitingForLook = [];
+    for (const resolve of waiting) resolve();
   }
 
   #finish(range: RecordRange, isAhead: boolean): void {
     const { start, end, nextOffset } = range;
     range.release?.();
+    this.#underWay = undefined;
     if (isAhead) this.#moveAheadTo(nextOffset);
     else this.#moveTo(nextOffset, end - start);
   }
@@ -265,6 +310,7 @@ export class RetainFollower {
   }
 
   #answerWaiters(): void {
+    this.#tellLooked();
     if (this.#waiters.length === 0) return;
     const end = this.#reached;
     const reached = this.#waiters.filter(({ offset }) => offset < end);
@@ -273,6 +319,7 @@ export class RetainFollower {
   }
 
   #refuse(below: number, refused: Refused): void {
+    this.#tellLooked();
     const waiters = this.#waiters.filter(({ offset }) => offset < below);
     this.#waiters = this.#waiters.filter(({ offset }) => offset >= below);
     for (const { resolve } of waiters) resolve(refused);

@@ -72,10 +72,10 @@ export class RetainFollowers {
     return behind.length === 0 ? undefined : Promise.all(behind);
   }
 
-  /** The same of the partition that a message came by. */
-  settledOf(source: Source): Promise<unknown> | undefined {
+  /** The one of the partition that a message came by, while subscribers may have seen more of it than the table shows. */
+  behind(source: Source): RetainFollower | undefined {
     const follower = this.#bySource.get(source);
-    return follower?.isBehind === true ? follower.settled() : undefined;
+    return follower?.isBehind === true ? follower : undefined;
   }
 
   /** Positions are on disk when it resolves: nothing that has been looked at is looked at again. Never rejects. */

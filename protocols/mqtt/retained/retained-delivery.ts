@@ -13,10 +13,10 @@ import type { StoredSubscription } from '../sessions/subscription-record.ts';
 import type { RetainedWork, UnsentTopic } from './retained-left.ts';
 import type { RetainedMessages } from './retained-messages.ts';
 import type { RetainedRequest } from './retained-request.ts';
-import type { FoundMessage, StoredMessage } from './retained-table.ts';
+import type { FoundMessage } from './retained-table.ts';
 import { hasWildcard, isScanCheaper } from './scan-choice.ts';
 import { TableScan } from './table-scan.ts';
-import type { RetainedTopic, Source, TopicWalk } from './topic-index.ts';
+import type { TopicWalk } from './topic-index.ts';
 
 /** Messages that are read at once … */
 const READS = 16;
@@ -189,12 +189,15 @@ export class RetainedDelivery {
     const { slices } = this.#options.retained;
     let sent = 0;
     try {
-      await this.#whenCurrent(found);
       while (sent < found.length && this.#isWanted(work)) {
-        const { topic, version, stored } = found[sent]!; // below the length
-        // Another has taken its place since, and comes, or has come, as a message like others.
-        const isGone = stored === undefined || topic.version !== version;
-        if (isGone || (session.hasRoom && this.#deliver(topic, stored, work.request))) sent++;
+        const message = found[sent]!; // below the length
+        const isCurrent = this.#isCurrent(message);
+        if (typeof isCurrent !== 'boolean') {
+          await isCurrent;
+          continue;
+        }
+        // Else another has taken its place, and comes, or has come, as a message like others.
+        if (!isCurrent || (session.hasRoom && this.#deliver(message, work.request))) sent++;
         else await session.whenRoom();
         if (sent % SENDS_PER_LOOK !== 0 || !slices.isOver) continue;
         await slices.begin();
@@ -210,18 +213,21 @@ export class RetainedDelivery {
     return !session.closed && session.subscriptions.has(request.filter);
   }
 
-  /** A newer message of such a topic may have been sent already, and not be in the index yet. */
-  async #whenCurrent(found: readonly FoundMessage[]): Promise<void> {
-    const sources = new Set<Source>();
-    for (const { topic } of found) if (topic.entry !== undefined) sources.add(topic.entry.source);
-    const waits = [...sources].flatMap((source) => this.#options.retained.settledOf(source) ?? []);
-    if (waits.length > 0) await Promise.all(waits);
+  /**
+   * Whether subscribers have seen nothing newer of its topic; a promise: to be asked again when it resolves. To be asked in
+   * the turn in which it is sent: the index learns of a message when subscribers may have it already.
+   */
+  #isCurrent({ topic, version, stored }: FoundMessage): boolean | Promise<void> {
+    if (stored === undefined || topic.entry === undefined || topic.version !== version) return false;
+    const follower = this.#options.retained.behind(topic.entry.source);
+    const isNewer = follower === undefined ? false : follower.isNewer(stored.topic.toString());
+    return isNewer === undefined ? follower!.looked() : !isNewer; // undefined comes of a follower
   }
 
   /** @returns false when the client has no room for it. */
-  #deliver({ entry }: RetainedTopic, stored: StoredMessage, request: RetainedRequest): boolean {
+  #deliver({ topic: { entry }, stored }: FoundMessage, request: RetainedRequest): boolean {
     const { session, clock, topics, routes, counters } = this.#options;
-    if (entry === undefined) return true;
+    if (entry === undefined || stored === undefined) return true;
     // The topic that it came by may be gone: then by where it would be published today.
     const { topic } = stored;
     const kafkaTopic =

@@ -160,9 +160,9 @@ export class RetainedMessages {
     return this.#followers.settled();
   }
 
-  /** The same of what came by one partition. */
-  settledOf(source: Source): Promise<unknown> | undefined {
-    return this.#followers.settledOf(source);
+  /** Of the partition that a message came by: undefined when the index shows all that subscribers may have seen of it. */
+  behind(source: Source): RetainFollower | undefined {
+    return this.#followers.behind(source);
   }
 
   /** Topics that match a filter, exact or with wildcards. */

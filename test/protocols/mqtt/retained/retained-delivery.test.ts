@@ -63,7 +63,7 @@ function retainedOf({ isCached }: { isCached: boolean }) {
       },
     },
     settled: () => undefined,
-    settledOf: () => undefined,
+    behind: () => undefined,
     walk: (filter: string) => index.walk(filter),
     find: (topic: string) => index.find(topic),
     scan: () => new TableScan([TOPICS.length]),
@@ -157,4 +157,22 @@ it('does not send what has changed since it was left', async () => {
   delivery.resume(Promise.resolve(left));
   await eventually(() => sent.length === TOPICS.length - 11);
   expect(sent).not.toContain(TOPICS[50]);
+});
+
+it('asks, in the turn in which it sends a message, whether subscribers have a newer one', async () => {
+  const { retained } = retainedOf({ isCached: false });
+  const changing = new Set<string>();
+  let hasLooked = false;
+  const follower = {
+    isNewer: (topic: string) => changing.has(topic) || (hasLooked ? false : undefined),
+    // By then it is known that one of them is being written.
+    looked: async () => {
+      hasLooked = true;
+      changing.add(TOPICS[3]!);
+    },
+  };
+  const { delivery, sent } = deliveryTo({ ...retained, behind: () => follower }, { takes: TOPICS.length });
+  delivery.add([REQUEST]);
+  await eventually(() => sent.length === TOPICS.length - 1);
+  expect(sent).not.toContain(TOPICS[3]);
 });
