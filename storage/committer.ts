@@ -37,7 +37,7 @@ export interface CommitHost {
   memoryIsShort(): boolean;
 }
 
-/** Starts commits at the end of the tick, so that all appends of a tick, of every connection, share them. */
+/** Starts commits of logs at rest at the end of the tick: all appends of a tick, of every connection, share them. */
 export class CommitScheduler {
   #waiting: Committer[] = [];
 

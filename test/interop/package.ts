@@ -20,6 +20,14 @@ interface Packed {
   readonly files: readonly { readonly path: string }[];
 }
 
+async function pack(directory: string): Promise<Packed> {
+  const told = await run('npm', ['pack', '--json', '--pack-destination', directory], {
+    workingDirectory: repository,
+  });
+  const [made] = JSON.parse(told.toString()) as [Packed];
+  return made;
+}
+
 const packed: InteropCase = {
   name: 'npm pack: npx polylog start works in an empty folder, and stops cleanly',
   needs: [],
@@ -27,10 +35,7 @@ const packed: InteropCase = {
   async run() {
     const directory = temporaryDirectory();
     try {
-      const told = await run('npm', ['pack', '--json', '--pack-destination', directory.path], {
-        workingDirectory: repository,
-      });
-      const [{ filename, size, files }] = JSON.parse(told.toString()) as [Packed];
+      const { filename, size, files } = await pack(directory.path);
       holdsWhatItShould(files.map(({ path }) => path));
       ok(size < PACKED_BYTES_MAX, `the package has ${size} bytes`);
       writeFileSync(join(directory.path, 'package.json'), '{"private":true}\n');
@@ -113,10 +118,7 @@ const systemd: InteropCase = {
   async run() {
     const directory = temporaryDirectory();
     try {
-      const told = await run('npm', ['pack', '--json', '--pack-destination', directory.path], {
-        workingDirectory: repository,
-      });
-      const [{ filename }] = JSON.parse(told.toString()) as [Packed];
+      const { filename } = await pack(directory.path);
       const prefix = join(directory.path, 'opt/polylog');
       // As config/deploy/README.md says it.
       await run('npm', ['install', '--omit=dev', '--prefix', prefix, join(directory.path, filename)], {
