@@ -1,5 +1,6 @@
-// What plain Node does with the same bytes on the same disk: write a group, fdatasync it, take the next. No broker
-// that promises durability can be much faster than this, so the ratio to it says more than a number of one machine.
+// What plain Node does with the same bytes on the same disk: write a group, fdatasync it, take the next; or, at a pace, what
+// has come by then. No broker that promises durability can be much faster than this, so the ratio to it says more than a
+// number of one machine.
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Group, type Result, SECONDS_MAX } from './scenario.ts';
@@ -28,6 +29,45 @@ export function measureBaseline(directory: string, group: Group, records: number
     return {
       ...{ recordsPerSecond: perSecond, deliveredPerSecond: perSecond },
       ...{ p50Ms: percentile(flushesMs, 0.5), p99Ms: percentile(flushesMs, 0.99) },
+    };
+  } finally {
+    closeSync(file);
+    rmSync(path);
+  }
+}
+
+/**
+ * Records that come `perSecond`, each durable with all that have come by then; the latencies are the records'. A disk that
+ * stands still for ten milliseconds is one flush among a thousand, and a hundredth of a second's records.
+ */
+export function measurePacedBaseline(
+  directory: string,
+  group: Group,
+  records: number,
+  perSecond: number,
+): Result {
+  const recordBytes = group.groupBytes / group.groupRecords;
+  const count = Math.min(records, Math.round(perSecond * SECONDS_MAX));
+  const path = join(directory, 'baseline.log');
+  const file = openSync(path, 'w');
+  const bytes = Buffer.alloc(Math.ceil(count * recordBytes), 'x');
+  const latenciesMs = new Float64Array(count);
+  const startMs = performance.now();
+  const dueMs = (record: number): number => startMs + (record * 1_000) / perSecond;
+  try {
+    for (let written = 0; written < count; ) {
+      const come = Math.min(count, Math.floor(((performance.now() - startMs) * perSecond) / 1_000) + 1);
+      if (come <= written) continue;
+      writeSync(file, bytes, 0, Math.round((come - written) * recordBytes));
+      fdatasyncSync(file);
+      const doneMs = performance.now();
+      for (; written < come; written++) latenciesMs[written] = doneMs - dueMs(written);
+    }
+    const achieved = count / ((performance.now() - startMs) / 1_000);
+    latenciesMs.sort();
+    return {
+      ...{ recordsPerSecond: achieved, deliveredPerSecond: achieved },
+      ...{ p50Ms: percentile(latenciesMs, 0.5), p99Ms: percentile(latenciesMs, 0.99) },
     };
   } finally {
     closeSync(file);

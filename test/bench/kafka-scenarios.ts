@@ -104,8 +104,8 @@ export const kafkaScenarios: readonly LoadScenario[] = [
     notFor: ALL_PEERS,
     variants: { [CLOSED_LOOP]: { load: produce({ size: 100, batch: 1, connections: 16 }) } },
     pace: { of: CLOSED_LOOP, share: 0.5 },
-    // What comes in a millisecond.
-    baseline: { groupBytes: 20 * (BATCH_BYTES + RECORD_BYTES), groupRecords: 20 },
+    // A record: what has come by then shares a flush.
+    baseline: { groupBytes: BATCH_BYTES + RECORD_BYTES, groupRecords: 1 },
   },
   {
     name: 'fetch 100 B × 100, 1 connection',

@@ -74,7 +74,7 @@ export interface LoadScenario extends Measurement {
   readonly pace?: { readonly of: string; readonly share: number };
   /**
    * What plain Node would do: so many groups of so many bytes, each written and then fdatasynced. A group is
-   * what the clients keep in flight, the most that one flush can serve.
+   * what the clients keep in flight, the most that one flush can serve. With a pace, what has come shares a flush.
    */
   readonly baseline?: Group;
 }

@@ -8,7 +8,7 @@ export function median(values: readonly number[]): number {
 }
 
 /** @param sorted ascending */
-export function percentile(sorted: readonly number[], share: number): number {
+export function percentile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 

@@ -1,6 +1,6 @@
 // Measures one row: its ways in turns, a round that does not count first, and what comes of them. The brokers live through
 // all rounds: a virtual machine that has just started is measured by nobody. Each round of a load has a topic of its own.
-import { measureBaseline } from './baseline.ts';
+import { measureBaseline, measurePacedBaseline } from './baseline.ts';
 import type { Generators } from './generators.ts';
 import type { Target } from './peers.ts';
 import { type Bench, isProbe, type Probing, type Scenario, type Way } from './probe.ts';
@@ -81,7 +81,10 @@ function openLoad(scenario: LoadScenario, { suite, targets, bench, rows }: Surro
   const ways: Record<string, Way> = {};
   for (const [name, variant] of Object.entries(variants)) ways[name] = () => once(variant, hub);
   if (baseline !== undefined) {
-    ways[PLAIN_NODE] = async () => measureBaseline(bench.directory, baseline, records);
+    ways[PLAIN_NODE] = async (round) =>
+      pace === undefined
+        ? measureBaseline(bench.directory, baseline, records)
+        : measurePacedBaseline(bench.directory, baseline, records, paceOf(pace, round));
   }
   for (const target of targets) {
     if (notFor.includes(target.name)) continue;
@@ -105,10 +108,18 @@ async function measureOnce(
   return generators.run(load, { ...run, records: filled?.records ?? run.records });
 }
 
-function paced(load: Load, { of, share }: NonNullable<LoadScenario['pace']>, round: Round): Load {
+type Pace = NonNullable<LoadScenario['pace']>;
+
+const paced = (load: Load, pace: Pace, round: Round): Load => ({
+  ...load,
+  args: [...load.args, '--rate', `${paceOf(pace, round)}`],
+});
+
+/** Records per second. */
+function paceOf({ of, share }: Pace, round: Round): number {
   const reached = round[of]?.recordsPerSecond;
   if (reached === undefined) throw new Error(`the pace hangs on ${of}, which was not measured`);
-  return { ...load, args: [...load.args, '--rate', `${Math.max(1, Math.round(reached * share))}`] };
+  return Math.max(1, Math.round(reached * share));
 }
 
 /** How much later than the disk's own. */
