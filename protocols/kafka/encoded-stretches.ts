@@ -44,14 +44,21 @@ interface Kept {
   readonly readers: Readers;
   readonly stretch: EncodedStretch;
   readonly keptAtMs: number;
+  /** Kept before it, and after it. */
+  older: Kept | undefined;
+  newer: Kept | undefined;
 }
 
 export class EncodedStretches {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #bytesMax: number;
   readonly #readers = new WeakMap<Partition, Partial<Record<Visibility, Readers>>>();
-  /** The oldest first: readers come by once, so that it is done with before the others. */
-  readonly #kept = new Set<Kept>();
+  /**
+   * Readers come by once, so that the oldest is done with before the others. Linked, and not in a Set, which takes the
+   * longer to find its first the more have been taken out before it.
+   */
+  #oldest: Kept | undefined;
+  #newest: Kept | undefined;
   #bytes = 0;
 
   constructor(clock: Pick<Clock, 'monotonic'>, bytesMax = BYTES_MAX) {
@@ -98,9 +105,13 @@ export class EncodedStretches {
     // Not a buffer that is used again: fresh memory costs some hundredths of what encoding does, and needs no owner.
     const copy = Buffer.allocUnsafeSlow(length);
     copy.set(bytes);
-    const kept = { readers, stretch: { ...stretch, bytes: copy }, keptAtMs: this.#clock.monotonic() };
+    const keptAtMs = this.#clock.monotonic();
+    const lasting = { ...stretch, bytes: copy };
+    const kept: Kept = { readers, stretch: lasting, keptAtMs, older: this.#newest, newer: undefined };
     readers.kept.set(firstOffset, kept);
-    this.#kept.add(kept);
+    if (this.#newest === undefined) this.#oldest = kept;
+    else this.#newest.newer = kept;
+    this.#newest = kept;
     this.#bytes += length;
     this.#forgetOldest();
     return kept.stretch;
@@ -126,16 +137,16 @@ export class EncodedStretches {
   }
 
   #forgetOldest(): void {
-    for (const kept of this.#kept) {
-      if (this.#bytes <= this.#bytesMax && !this.#isOld(kept)) return;
-      this.#forget(kept);
-    }
+    while (this.#oldest !== undefined && (this.#bytes > this.#bytesMax || this.#isOld(this.#oldest)))
+      this.#forget(this.#oldest);
   }
 
-  #forget(kept: Kept): void {
-    const { readers, stretch } = kept;
+  #forget({ readers, stretch, older, newer }: Kept): void {
     readers.kept.delete(stretch.firstOffset);
-    this.#kept.delete(kept);
+    if (older === undefined) this.#oldest = newer;
+    else older.newer = newer;
+    if (newer === undefined) this.#newest = older;
+    else newer.older = older;
     this.#bytes -= stretch.bytes.length;
   }
 }

@@ -8,11 +8,13 @@ import type { Partition, RecordCursor, RecordRange, Visibility } from '../port.t
 import { hasRecordFrom, SKIP_BYTES } from './empty-stretch.ts';
 import type { EncodedStretch, EncodedStretches } from './encoded-stretches.ts';
 import { ERROR_CODES, type ErrorCode, READ_ERROR_CODES } from './error-codes.ts';
-import type { FetchedPartition } from './fetch-sessions.ts';
-import { readableUpTo } from './fetch-wait.ts';
+import type { FetchedPartition } from './fetch-session.ts';
+import { mayHaveMore, readableUpTo } from './readable-end.ts';
 
 /** A partition that is fetched, and what was read of it. */
 export interface FetchItem extends FetchedPartition {
+  /** What asked for it: the session's own, if there is one, whose request may be another by now. */
+  readonly asked: FetchedPartition;
   /** Undefined with an error code. */
   readonly partition: Partition | undefined;
   errorCode: ErrorCode;
@@ -147,12 +149,6 @@ export function dropUnfit(item: FetchItem, bytesMax: number, atLeastOne: boolean
 /** Then nothing is to be awaited: of a session with very many partitions that is all but a few. */
 function isAtEnd({ partition, request }: FetchItem, upTo: Visibility): boolean {
   return partition !== undefined && !partition.deleted && !mayHaveMore(partition, request.fetchOffset, upTo);
-}
-
-/** At the end, where most fetches stand, nothing is read. Beyond the log and before it, the store says why not. */
-function mayHaveMore(partition: Partition, offset: number, upTo: Visibility): boolean {
-  const isInLog = offset >= partition.logStartOffset && offset <= partition.logEndOffset;
-  return !isInLog || offset < readableUpTo(partition, upTo);
 }
 
 /** Nothing looks at what was read any more: the encoder has copied what it took. */

@@ -1,32 +1,16 @@
-// Fetch sessions (KIP-227): the hub remembers which partitions a client fetches and what it was last told of them, so
-// that a request names what changed and an answer has what is new. Sessions belong to no connection; whoever has no
-// place gets id 0 and goes on with full requests.
+// All fetch sessions (KIP-227): the hub remembers which partitions a client fetches and what it was last told of them, so
+// that a request names what changed and an answer has what is new; what that means for one is in fetch-session.ts. Sessions
+// belong to no connection; whoever has no place gets id 0 and goes on with full requests.
 //
 // Memory is bounded twice: by the number of sessions, as in Kafka, and by the bytes of all of them together. A new session
 // takes the place of one unused for long, else of the smallest one that is smaller and not new. Of both bounds the clients
 // of one address have a share: with more than that, a new session of theirs takes the place of another of theirs or none,
 // so that nobody fills the cache, nor drives out by ever larger sessions what others have there.
 
-import type { Clock, Random } from '../port.ts';
+import type { Clock, Random, Visibility } from '../port.ts';
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
-import type { FetchRequest, FetchResponse } from './messages/fetch.ts';
-
-type PartitionRequest = FetchRequest['topics'][number]['partitions'][number];
-type PartitionAnswer = FetchResponse['responses'][number]['partitions'][number];
-
-/** As a client names a topic: by name, or by id since version 13. The other is empty. */
-export interface FetchedTopic {
-  readonly topic: string;
-  readonly topicId: string;
-  /** The name that a session knows the topic by whose id it is. */
-  readonly knownAs?: string | undefined;
-}
-
-/** A partition that is asked for, and how. */
-export interface FetchedPartition {
-  readonly topic: FetchedTopic;
-  readonly request: PartitionRequest;
-}
+import { type FetchedPartition, FetchSession } from './fetch-session.ts';
+import type { FetchRequest } from './messages/fetch.ts';
 
 export interface FetchSessionLimits {
   /** Kafka's `max.incremental.fetch.session.cache.slots`. */
@@ -42,122 +26,12 @@ const FIRST_EPOCH = 0;
 const NO_SESSION_EPOCH = -1;
 const NO_SESSION_ID = 0;
 const EPOCH_MAX = 0x7fff_ffff;
-/** What one partition takes in memory with its places in the session, rounded up; names are counted beside it. */
-const PARTITION_BYTES = 512;
-const TOPIC_BYTES = 512;
 
 /** What a request turned out to ask for. */
 export type FetchContext =
   | { readonly kind: 'refused'; readonly errorCode: ErrorCode }
   | { readonly kind: 'full'; readonly fetched: readonly FetchedPartition[]; readonly opensSession: boolean }
-  | {
-      readonly kind: 'incremental';
-      readonly fetched: readonly FetchedPartition[];
-      readonly session: FetchSession;
-    };
-
-/** A partition of a session. */
-interface Remembered extends FetchedPartition {
-  request: PartitionRequest;
-  /** As the client was last told; −1 = not yet, or an error. */
-  highWatermark: number;
-  logStartOffset: number;
-}
-
-interface RememberedTopic extends FetchedTopic {
-  knownAs: string | undefined;
-  readonly partitions: Map<number, Remembered>;
-}
-
-export class FetchSession implements Iterable<FetchedPartition> {
-  readonly id: number;
-  readonly namesById: boolean;
-  /** The address of the client that opened it. */
-  readonly client: string;
-  readonly createdMs: number;
-  /** Of the next request. */
-  epoch = 1;
-  usedMs: number;
-  byteLength = 0;
-  readonly #topics = new Map<string, RememberedTopic>();
-  /** In the order in which they are served: those that had records go to the end, so that none starves. */
-  readonly #order = new Set<Remembered>();
-
-  constructor(id: number, namesById: boolean, client: string, nowMs: number) {
-    this.id = id;
-    this.namesById = namesById;
-    this.client = client;
-    this.createdMs = nowMs;
-    this.usedMs = nowMs;
-  }
-
-  get size(): number {
-    return this.#order.size;
-  }
-
-  [Symbol.iterator](): Iterator<FetchedPartition> {
-    return this.#order.values();
-  }
-
-  fetch({ topic, request }: FetchedPartition): void {
-    const key = this.#keyOf(topic);
-    let known = this.#topics.get(key);
-    if (known === undefined) {
-      known = { topic: topic.topic, topicId: topic.topicId, knownAs: undefined, partitions: new Map() };
-      this.#topics.set(key, known);
-      this.byteLength += topicBytes(topic);
-    }
-    const remembered = known.partitions.get(request.partition);
-    if (remembered !== undefined) {
-      remembered.request = request;
-      return;
-    }
-    const added: Remembered = { topic: known, request, highWatermark: -1, logStartOffset: -1 };
-    known.partitions.set(request.partition, added);
-    this.#order.add(added);
-    this.byteLength += PARTITION_BYTES;
-  }
-
-  forget(topic: FetchedTopic, partition: number): void {
-    const known = this.#topics.get(this.#keyOf(topic));
-    const remembered = known?.partitions.get(partition);
-    if (known === undefined || remembered === undefined) return;
-    known.partitions.delete(partition);
-    this.#order.delete(remembered);
-    this.byteLength -= PARTITION_BYTES;
-    if (known.partitions.size > 0) return;
-    this.#topics.delete(this.#keyOf(topic));
-    this.byteLength -= topicBytes(topic);
-  }
-
-  /**
-   * Whether the client has to be told; if so, it is remembered that it was.
-   * @param name of the topic; undefined = there is none
-   */
-  tell({ topic, request }: FetchedPartition, name: string | undefined, answer: PartitionAnswer): boolean {
-    const known = this.#topics.get(this.#keyOf(topic));
-    const remembered = known?.partitions.get(request.partition);
-    if (known === undefined || remembered === undefined) return true;
-    known.knownAs ??= name;
-    const hasRecords = (answer.records?.length ?? 0) > 0;
-    const isError = answer.errorCode !== ERROR_CODES.NONE;
-    const logStartOffset = answer.logStartOffset ?? -1;
-    const isNews =
-      remembered.highWatermark !== answer.highWatermark || remembered.logStartOffset !== logStartOffset;
-    // An invalid bound after an error: when the error goes away the client is told.
-    remembered.highWatermark = isError ? -1 : answer.highWatermark;
-    remembered.logStartOffset = logStartOffset;
-    if (hasRecords) {
-      this.#order.delete(remembered);
-      this.#order.add(remembered);
-    }
-    return hasRecords || isError || isNews || answer.divergingEpoch !== undefined;
-  }
-
-  #keyOf({ topic, topicId }: FetchedTopic): string {
-    return this.namesById ? topicId : topic;
-  }
-}
+  | { readonly kind: 'incremental'; readonly session: FetchSession };
 
 interface Taken {
   sessions: number;
@@ -219,6 +93,7 @@ export class FetchSessions {
   }
 
   #goOn(session: FetchSession, request: FetchRequest): FetchContext {
+    session.endWait();
     const bytesBefore = session.byteLength;
     for (const topic of request.topics) {
       for (const partition of topic.partitions) session.fetch({ topic, request: partition });
@@ -241,17 +116,23 @@ export class FetchSessions {
     session.usedMs = this.#clock.monotonic();
     this.#sessions.delete(session.id);
     this.#sessions.set(session.id, session);
-    return { kind: 'incremental', fetched: [...session], session };
+    return { kind: 'incremental', session };
   }
 
   /**
    * A session for what a full request asked for, or undefined when there is no room for it.
    * @param client its address
+   * @param upTo what the request may see
    */
-  open(fetched: readonly FetchedPartition[], namesById: boolean, client: string): FetchSession | undefined {
+  open(
+    fetched: readonly FetchedPartition[],
+    namesById: boolean,
+    client: string,
+    upTo: Visibility,
+  ): FetchSession | undefined {
     if (fetched.length === 0) return undefined;
     const nowMs = this.#clock.monotonic();
-    const session = new FetchSession(this.#newId(), namesById, client, nowMs);
+    const session = new FetchSession(this.#newId(), namesById, client, upTo, nowMs);
     for (const each of fetched) session.fetch(each);
     for (;;) {
       const isOwnFull = !hasRoom(this.#takenBy.get(client) ?? NOTHING, session, this.#ownLimits);
@@ -264,6 +145,11 @@ export class FetchSessions {
     this.#sessions.set(session.id, session);
     this.#count(session, 1, session.byteLength);
     return session;
+  }
+
+  /** Nothing is heard of partitions any more. */
+  close(): void {
+    for (const session of this.#sessions.values()) this.#close(session);
   }
 
   /** Whether nothing else used the session since the request that `epoch` began. */
@@ -285,8 +171,9 @@ export class FetchSessions {
   }
 
   #close(session: FetchSession | undefined): void {
-    if (session !== undefined && this.#sessions.delete(session.id))
-      this.#count(session, -1, -session.byteLength);
+    if (session === undefined || !this.#sessions.delete(session.id)) return;
+    session.close();
+    this.#count(session, -1, -session.byteLength);
   }
 
   #count({ client }: FetchSession, sessions: number, bytes: number): void {
@@ -313,10 +200,6 @@ function refused(errorCode: ErrorCode): FetchContext {
 
 function epochAfter(epoch: number): number {
   return epoch >= EPOCH_MAX ? 1 : epoch + 1;
-}
-
-function topicBytes({ topic }: FetchedTopic): number {
-  return TOPIC_BYTES + 2 * topic.length;
 }
 
 /** In the order of the request; the last word on a partition that is named twice counts. */

@@ -3,24 +3,25 @@
 
 import type { Hub, Partition, Visibility } from '../port.ts';
 import type { Call } from './api.ts';
+import type { FetchedPartition, FetchSession } from './fetch-session.ts';
+import { readableUpTo } from './readable-end.ts';
 
 /** A partition that is waited for, and how far its bytes are counted already. */
 export interface Watched {
   readonly partition: Partition;
+  readonly asked: FetchedPartition;
   readonly fetchOffset: number;
   countedUpTo: number;
 }
 
 export interface FetchWait {
   readonly watched: readonly Watched[];
+  /** Says as well when one of its partitions advances that is not among those: they are at their ends. */
+  readonly session: FetchSession | undefined;
   /** Stored bytes that must come together, at least 1. */
   readonly missingBytes: number;
   readonly maxWaitMs: number;
   readonly upTo: Visibility;
-}
-
-export function readableUpTo(partition: Partition, upTo: Visibility): number {
-  return upTo === 'lastStable' ? partition.lastStableOffset : partition.highWatermark;
 }
 
 /** Resolves when the Fetch should read again and answer with whatever is there; 'gone' = nobody is left to answer. */
@@ -47,7 +48,8 @@ class ByteWatch {
   readonly #hub: Hub;
   readonly #upTo: Visibility;
   readonly #onEnough: () => void;
-  readonly #watched: ReadonlyMap<Partition, Watched>;
+  readonly #session: FetchSession | undefined;
+  readonly #watched: Map<FetchedPartition, Watched>;
   readonly #removals: (() => void)[] = [];
   readonly #advanced = new Set<Watched>();
   #missingBytes: number;
@@ -59,16 +61,34 @@ class ByteWatch {
     this.#upTo = wait.upTo;
     this.#onEnough = onEnough;
     this.#missingBytes = wait.missingBytes;
-    this.#watched = new Map(wait.watched.map((each) => [each.partition, each]));
+    this.#session = wait.session;
+    this.#watched = new Map(wait.watched.map((each) => [each.asked, each]));
   }
 
   start(): void {
+    const session = this.#session;
+    if (session !== undefined) {
+      const onAdvance = (asked: FetchedPartition, partition: Partition): void =>
+        this.#advancedBy(this.#watchedOf(asked, partition));
+      this.#removals.push(session.listen({ onAdvance, onEnd: this.#onEnough }));
+    }
     for (const watched of this.#watched.values()) {
       if (this.#isClosed) return;
-      this.#removals.push(watched.partition.onAdvance(() => this.#advancedBy(watched)));
+      if (session === undefined)
+        this.#removals.push(watched.partition.onAdvance(() => this.#advancedBy(watched)));
+      else session.watch(watched.asked, watched.partition);
       // It may have moved while other partitions were read.
       this.#advancedBy(watched);
     }
+  }
+
+  #watchedOf(asked: FetchedPartition, partition: Partition): Watched {
+    const known = this.#watched.get(asked);
+    if (known !== undefined) return known;
+    const { fetchOffset } = asked.request;
+    const watched = { partition, asked, fetchOffset, countedUpTo: fetchOffset };
+    this.#watched.set(asked, watched);
+    return watched;
   }
 
   close(): void {

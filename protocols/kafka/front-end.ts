@@ -210,6 +210,7 @@ export class KafkaFrontEnd implements FrontEnd {
     this.#kafka.groups.close();
     this.#kafka.transactions.close();
     for (const connection of this.#connections()) connection.abort('the hub stops');
+    this.#kafka.fetchSessions.close();
     await Promise.all(
       this.#listeners.map(
         ({ server }) => new Promise<void>((resolve) => server.close(() => resolve())), // also when closed already

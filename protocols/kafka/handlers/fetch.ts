@@ -20,7 +20,8 @@ import {
   readItems,
   takeEncoded,
 } from '../fetch-reading.ts';
-import type { FetchContext, FetchedPartition, FetchSession } from '../fetch-sessions.ts';
+import type { FetchedPartition, FetchSession } from '../fetch-session.ts';
+import type { FetchContext } from '../fetch-sessions.ts';
 import { type Watched, waitForBytes } from '../fetch-wait.ts';
 import { leaderEpochFault } from '../leader-epoch.ts';
 import { FetchRequest, FetchResponse } from '../messages/fetch.ts';
@@ -51,6 +52,8 @@ interface Fetch extends FetchReading {
   readonly request: FetchRequest;
   readonly call: Call;
   readonly context: Exclude<FetchContext, { readonly kind: 'refused' }>;
+  /** Of a session, those that are due. */
+  items: readonly FetchItem[];
 }
 
 export const fetch = defineApi({
@@ -69,10 +72,11 @@ function handleFetch(request: FetchRequest, call: Call): FetchResponse | Later<F
     return { errorCode: ERROR_CODES.INVALID_REQUEST, responses: [] };
   const context = call.kafka.fetchSessions.begin(request, namesById(call));
   if (context.kind === 'refused') return { errorCode: context.errorCode, responses: [] };
-  const items = itemsOf(context.fetched, request, call);
-  if (!isLegal) for (const item of items) item.errorCode = ERROR_CODES.INVALID_REQUEST;
   const bytesMax = Math.max(0, Math.min(request.maxBytes, call.kafka.settings.fetchBytesMax));
   const upTo = request.isolationLevel === READ_COMMITTED ? 'lastStable' : 'highWatermark';
+  const fetched = context.kind === 'full' ? context.fetched : context.session.due(upTo);
+  const items = itemsOf(fetched, request, call);
+  if (!isLegal) for (const item of items) item.errorCode = ERROR_CODES.INVALID_REQUEST;
   const { cursor, stretches } = call.kafka;
   const isById = namesById(call);
   const fetch: Fetch = { request, call, context, upTo, bytesMax, items, cursor, stretches, isById };
@@ -81,19 +85,35 @@ function handleFetch(request: FetchRequest, call: Call): FetchResponse | Later<F
 
 /** Resolves when the answer can be made of what was read. */
 async function runFetch(fetch: Fetch): Promise<void> {
-  const { request, call, items, upTo } = fetch;
+  const { request, call, context, upTo } = fetch;
   const bytes = await readItems(fetch);
+  const session = context.kind === 'incremental' ? context.session : undefined;
+  if (session !== undefined) addDue(fetch, session);
+  const { items } = fetch;
   const maxWaitMs = Math.min(request.maxWaitMs, call.kafka.settings.fetchMaxWaitMs);
   const minBytes = Math.min(request.minBytes, fetch.bytesMax);
   const mayWait =
-    maxWaitMs > 0 && items.length > 0 && items.every((item) => isGood(item) && item.diverging === undefined);
+    maxWaitMs > 0 &&
+    (items.length > 0 || session !== undefined) &&
+    items.every((item) => isGood(item) && item.diverging === undefined);
   if (mayWait && bytes < minBytes) {
     const watched = items.map(watchedOf);
     // What was read is let go: it would be kept in memory for as long as the wait lasts.
     for (const item of items) letGo(item);
-    const how = await waitForBytes(call, { watched, missingBytes: minBytes - bytes, maxWaitMs, upTo });
-    if (how === 'read') await readItems(fetch);
+    const missingBytes = minBytes - bytes;
+    const how = await waitForBytes(call, { watched, session, missingBytes, maxWaitMs, upTo });
+    if (how === 'gone') return;
+    if (session !== undefined) fetch.items = itemsOf(session.due(upTo), request, call);
+    await readItems(fetch);
   }
+}
+
+/** Partitions that have advanced while others were read. */
+function addDue(fetch: Fetch, session: FetchSession): void {
+  const { items, request, call } = fetch;
+  const known = new Set(items.map(({ asked }) => asked));
+  const more = session.due(fetch.upTo).filter((asked) => !known.has(asked));
+  if (more.length > 0) fetch.items = [...items, ...itemsOf(more, request, call)];
 }
 
 /** In order, those at fault at the end. */
@@ -107,15 +127,13 @@ function isGood({ errorCode }: FetchItem): boolean {
   return errorCode === ERROR_CODES.NONE;
 }
 
-function itemOf(
-  { topic, request }: FetchedPartition,
-  { replicaId, replicaState }: FetchRequest,
-  call: Call,
-): FetchItem {
+function itemOf(asked: FetchedPartition, { replicaId, replicaState }: FetchRequest, call: Call): FetchItem {
+  const { topic, request } = asked;
   // Undefined when no topic has the id asked for.
   const name = namesById(call) ? call.kafka.hub.topics.getById(topic.topicId)?.name : topic.topic;
   const partition = name === undefined ? undefined : call.kafka.hub.topics.partition(name, request.partition);
   const item: FetchItem = {
+    asked,
     topic,
     request,
     partition,
@@ -169,10 +187,9 @@ function namesById(call: Call): boolean {
 function watchedOf(item: FetchItem): Watched {
   // Only items without an error wait, and those have a partition.
   const partition = item.partition as Partition;
-  const { fetchOffset } = item.request;
+  const { asked, request } = item;
   return {
-    partition,
-    fetchOffset,
+    ...{ partition, asked, fetchOffset: request.fetchOffset },
     countedUpTo: item.ranges.at(-1)?.nextOffset ?? Math.max(item.emptyUpTo, item.encodedUpTo),
   };
 }
@@ -196,7 +213,7 @@ function respond(fetch: Fetch): FetchResponse {
   for (const item of fetch.items) {
     const answer = answerOf(fetch, item, encodedBytes);
     encodedBytes += answer.records?.length ?? 0;
-    const isTold = session === undefined || session.tell(item, item.partition?.topic, answer);
+    const isTold = session === undefined || session.tell(item, item.partition, answer);
     if (!isTold && context.kind === 'incremental') continue;
     if (item.topic !== topic)
       responses.push({ topic: item.topic.topic, topicId: item.topic.topicId, partitions: [] });
@@ -209,10 +226,10 @@ function respond(fetch: Fetch): FetchResponse {
 }
 
 /** The session that the answer belongs to; a full request that asks for one gets it now. */
-function sessionOf({ context, call }: Fetch): FetchSession | undefined {
+function sessionOf({ context, call, upTo }: Fetch): FetchSession | undefined {
   if (context.kind === 'incremental') return context.session;
   if (!context.opensSession || call.version < SESSIONS_SINCE_VERSION) return undefined;
-  return call.kafka.fetchSessions.open(context.fetched, namesById(call), call.principal.remoteAddress);
+  return call.kafka.fetchSessions.open(context.fetched, namesById(call), call.principal.remoteAddress, upTo);
 }
 
 function answerOf(fetch: Fetch, item: FetchItem, encodedBytes: number): PartitionAnswer {

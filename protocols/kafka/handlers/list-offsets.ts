@@ -8,9 +8,9 @@ import type { Partition, Visibility } from '../../port.ts';
 import { allows, type Call, defineApi } from '../api.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { unexpected } from '../failures.ts';
-import { readableUpTo } from '../fetch-wait.ts';
 import { leaderEpochFault } from '../leader-epoch.ts';
 import { ListOffsetsRequest, ListOffsetsResponse } from '../messages/list-offsets.ts';
+import { readableUpTo } from '../readable-end.ts';
 
 const LATEST = -1;
 const EARLIEST = -2;

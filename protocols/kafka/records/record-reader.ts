@@ -130,11 +130,20 @@ export class RecordReader {
 
   #varint(): number {
     const at = this.#at;
+    const bytes = this.#bytes;
     if (at >= this.#recordEnd) throw invalidRecord('a number passes the end of its record');
-    const first = this.#bytes[at]!;
+    const first = bytes[at]!;
     if (first < 0x80) {
       this.#at = at + 1;
       return (first >>> 1) ^ -(first & 1);
+    }
+    if (at + 1 < this.#recordEnd) {
+      const second = bytes[at + 1]!;
+      if (second < 0x80) {
+        this.#at = at + 2;
+        const zigzag = (first & 0x7f) | (second << 7);
+        return (zigzag >>> 1) ^ -(zigzag & 1);
+      }
     }
     return this.#longVarint();
   }

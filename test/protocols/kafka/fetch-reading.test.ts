@@ -7,6 +7,7 @@ import {
   type FetchReading,
   readItems,
 } from '../../../protocols/kafka/fetch-reading.ts';
+import type { FetchedPartition } from '../../../protocols/kafka/fetch-session.ts';
 import type { Partition, ReadResult, RecordCursor } from '../../../protocols/port.ts';
 
 const RANGE_BYTES = 100;
@@ -35,9 +36,13 @@ function fetchOf(read: (range: ReadResult) => ReadResult) {
         release: () => void released++,
       }),
   };
-  const item: FetchItem = {
+  const asked: FetchedPartition = {
     topic: { topic: 't', topicId: '' },
     request: { partition: 0, fetchOffset: 0, partitionMaxBytes: 1e6 } as FetchItem['request'], // the rest is not read
+  };
+  const item: FetchItem = {
+    ...asked,
+    asked,
     partition: partition as unknown as Partition, // as below
     ...{ errorCode: 0, diverging: undefined, encoded: [], encodedUpTo: 0 },
     ...{ ranges: [], leaderEpoch: -1, emptyUpTo: -1 },

@@ -1,6 +1,6 @@
 // Fetch sessions (KIP-227), over a socket and as a value.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ERROR_CODES } from '../../../protocols/kafka/error-codes.ts';
 import { FetchSessions } from '../../../protocols/kafka/fetch-sessions.ts';
 import { FetchRequest } from '../../../protocols/kafka/messages/fetch.ts';
@@ -8,7 +8,7 @@ import { WireReader, ZERO_UUID } from '../../../protocols/kafka/wire/reader.ts';
 import { WireWriter } from '../../../protocols/kafka/wire/writer.ts';
 import { SYSTEM_CLOCK, SYSTEM_RANDOM } from '../../../src/hub/clock.ts';
 import { recordBatch } from '../../helpers/raw-kafka.ts';
-import { type KafkaSocket, openKafka, type TestKafka } from './kafka-fixture.ts';
+import { type KafkaSocket, openKafka, type TestKafka, whenCalled } from './kafka-fixture.ts';
 import { api, produceOf } from './kafka-requests.ts';
 
 let kafka: TestKafka;
@@ -139,6 +139,103 @@ describe('a session', () => {
   });
 });
 
+describe('partitions of a session that wait at their ends', () => {
+  const FOREVER_MS = 60_000;
+  const PARTITIONS = 20;
+
+  /** A session that knows all there is of each partition. */
+  async function openSession() {
+    const { name, client } = await topicOf(PARTITIONS);
+    const all = Array.from({ length: PARTITIONS }, (_, index) => kafka.hub.topics.partition(name, index)!);
+    /** So far, and those that are there. */
+    const made = all.map(() => 0);
+    const listeners = all.map(() => 0);
+    for (const [index, partition] of all.entries()) {
+      const onAdvance = partition.onAdvance.bind(partition);
+      vi.spyOn(partition, 'onAdvance').mockImplementation((listener) => {
+        made[index]!++;
+        listeners[index]!++;
+        const remove = onAdvance(listener);
+        return () => {
+          listeners[index]!--;
+          remove();
+        };
+      });
+    }
+    const offsets = Object.fromEntries(all.map((_, index) => [index, 0]));
+    const { sessionId } = await fetch(client, 0, 0, { topic: name, offsets });
+    let epoch = 1;
+    const next = (ask: Ask = {}, more: object = {}, by = client) =>
+      by.ask(api.fetch, 11, { ...requestOf(sessionId, epoch++, ask), ...more });
+    return { name, client, all, sessionId, made, listeners, next };
+  }
+  const partitionsOf = ({
+    responses,
+  }: {
+    responses: readonly { partitions: readonly { partitionIndex: number }[] }[];
+  }) => responses.flatMap(({ partitions }) => partitions.map(({ partitionIndex }) => partitionIndex));
+
+  test('are listened to once, however often the others have records', async () => {
+    const { name, made, listeners, next } = await openSession();
+    expect(listeners).toEqual(Array(PARTITIONS).fill(1));
+    const producer = await kafka.connect();
+    for (let round = 0; round < 5; round++) {
+      const polled = next(round > 0 ? { topic: name, offsets: { 3: round } } : {}, { maxWaitMs: FOREVER_MS });
+      await put(producer, name, 3);
+      expect(partitionsOf(await polled)).toEqual([3]);
+    }
+    expect(made.toSpliced(3, 1)).toEqual(Array(PARTITIONS - 1).fill(1));
+  });
+
+  test('are not listened to any more once they have advanced and nobody waits, nor when the session is over', async () => {
+    const { name, client, sessionId, listeners, next } = await openSession();
+    await put(client, name, 5);
+    await put(client, name, 5);
+    expect(listeners).toEqual(Array(PARTITIONS).fill(1).with(5, 0));
+    expect(partitionsOf(await next())).toEqual([5]);
+    await fetch(client, sessionId, -1, { topic: name, offsets: { 0: 0 } });
+    expect(listeners).toEqual(Array(PARTITIONS).fill(0));
+  });
+
+  test('end the wait together, when they have min_bytes', async () => {
+    const { name, next } = await openSession();
+    const polled = next({}, { maxWaitMs: FOREVER_MS, minBytes: 300 });
+    const producer = await kafka.connect();
+    for (const partition of [2, 9, 2]) await put(producer, name, partition);
+    expect(partitionsOf(await polled)).toEqual([2, 9]);
+  });
+
+  test('end it when their topic is deleted', async () => {
+    const { name, next } = await openSession();
+    const polled = next({}, { maxWaitMs: FOREVER_MS });
+    await kafka.hub.topics.delete(name);
+    const answered = (await polled).responses.flatMap(({ partitions }) => partitions);
+    expect(answered.length).toBeGreaterThan(0);
+    for (const { errorCode } of answered) expect(errorCode).toBe(ERROR_CODES.UNKNOWN_TOPIC_OR_PARTITION);
+  });
+
+  test('end it when another request goes on with the session', async () => {
+    const { name, all, next } = await openSession();
+    // Has records and waits for more, so that it listens anew.
+    await put(await kafka.connect(), name, 0);
+    const parked = whenCalled(all[0]!, 'onAdvance');
+    const polled = next({}, { maxWaitMs: FOREVER_MS, minBytes: 1_000 });
+    await parked;
+    expect(partitionsOf(await next({}, { minBytes: 0 }, await kafka.connect()))).toEqual([0]);
+    expect((await polled).errorCode).toBe(ERROR_CODES.INVALID_FETCH_SESSION_EPOCH);
+  });
+
+  test('are looked at again by a reader with another isolation level', async () => {
+    const { name, client, next } = await openSession();
+    await put(client, name, 1);
+    expect(partitionsOf(await next())).toEqual([1]);
+    expect(partitionsOf(await next({ topic: name, offsets: { 1: 1 } }))).toEqual([]);
+    const polled = next({}, { maxWaitMs: FOREVER_MS, isolationLevel: 1 });
+    await put(await kafka.connect(), name, 4);
+    expect(partitionsOf(await polled)).toEqual([4]);
+  });
+});
+
 describe('all sessions together', () => {
   const MINUTE_MS = 60_000;
   let nowMs = 0;
@@ -152,7 +249,7 @@ describe('all sessions together', () => {
     const open = (partitions: number, client = '10.0.0.1'): number => {
       const context = begin(0, 0, partitions);
       if (context.kind !== 'full') throw new Error(context.kind);
-      return sessions.open(context.fetched, false, client)?.id ?? 0;
+      return sessions.open(context.fetched, false, client, 'highWatermark')?.id ?? 0;
     };
     return { sessions, begin, open };
   }
