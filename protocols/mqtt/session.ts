@@ -8,12 +8,12 @@ import type { Delivery } from './deliveries.ts';
 import { protocolError } from './errors.ts';
 import { AWAIT, Exchanges } from './exchanges.ts';
 import type { Lag, LogSource, Origin } from './log-source.ts';
+import { writeMessage } from './message-output.ts';
 import type { MessageView } from './message-view.ts';
 import type { Output } from './output.ts';
 import { OwnPart } from './own-part.ts';
 import { ACKNOWLEDGEMENT, acknowledgementLength, writeAcknowledgement } from './packets/acknowledgement.ts';
 import { encodeRefusedPublish } from './packets/cold-packets.ts';
-import type { OwnProperties } from './packets/own-properties.ts';
 import type { QoS, Version } from './packets/publish.ts';
 import { REMAINING_LENGTH_MAX } from './packets/publish.ts';
 import {
@@ -22,7 +22,6 @@ import {
   firstByteOf,
   packetLength,
   publishRemainingLength,
-  writePublishHead,
 } from './packets/publish-writer.ts';
 import { isFailure, REASON } from './reason-codes.ts';
 import type { RetainedPart, SessionOpening, SessionOptions, SharedPart } from './session-options.ts';
@@ -66,6 +65,8 @@ export class Session {
   readonly #waitingForRoom: (() => void)[] = [];
   /** Messages are being dropped because the client does not read; said once until it has. */
   #isDropping = false;
+  /** Since what is behind has gone on last. */
+  #hasMadeRoom = false;
   #closed = false;
 
   constructor(options: SessionOptions) {
@@ -95,9 +96,9 @@ export class Session {
     return this.#closed;
   }
 
-  /** Whether so much is free that going on is worth a read of the log. */
+  /** Whether it can be sent something, and its socket is not behind. */
   get hasRoom(): boolean {
-    return this.exchanges.size <= this.#inflightMax >> 1 && this.#pendingBytes <= this.#outputBytesMax >> 1;
+    return this.exchanges.size < this.#inflightMax && this.#pendingBytes <= this.#outputBytesMax >> 1;
   }
 
   /** Resolves when there is room, or the session is closed: to be asked again then. */
@@ -158,13 +159,33 @@ export class Session {
     }
     const packetId = qos === 0 ? 0 : this.exchanges.take(qos === 1 ? AWAIT.PUBACK : AWAIT.PUBREC);
     if (durable === undefined) {
-      this.#write(message, length, qos, retain, packetId, delivery.identifiers, own);
+      writeMessage(
+        this.#output,
+        message,
+        length,
+        this.version,
+        qos,
+        retain,
+        packetId,
+        delivery.identifiers,
+        own,
+      );
       return true;
     }
     if (qos > 0 && origin !== undefined) durable.sent(packetId, placeOf(origin), retain, origin.logSource);
     // A packet identifier at QoS 2 is on disk before its message goes out: the client must never meet another under it.
     if (qos < 2 && !durable.isHolding) {
-      this.#write(message, length, qos, retain, packetId, delivery.identifiers, own);
+      writeMessage(
+        this.#output,
+        message,
+        length,
+        this.version,
+        qos,
+        retain,
+        packetId,
+        delivery.identifiers,
+        own,
+      );
       return true;
     }
     const first = firstByteOf(qos, retain);
@@ -230,43 +251,6 @@ export class Session {
   /** The message is not there any more: nothing is left to be sent. */
   abandon(packetId: number): void {
     this.#free(packetId);
-  }
-
-  #write(
-    message: MessageView,
-    length: number,
-    qos: QoS,
-    retain: boolean,
-    packetId: number,
-    identifiers: readonly number[],
-    own: OwnProperties,
-  ): void {
-    const { payload, payloadStart, payloadEnd } = message;
-    const payloadLength = payloadEnd - payloadStart;
-    const isLarge = payloadLength > COPY_BYTES_MAX;
-    const output = this.#output;
-    const start = output.reserve(packetLength(length) - (isLarge ? payloadLength : 0));
-    const bytes = output.bytes;
-    const first = firstByteOf(qos, retain);
-    const at = writePublishHead(
-      bytes,
-      start,
-      first,
-      length,
-      message,
-      this.version,
-      packetId,
-      identifiers,
-      own,
-    );
-    if (isLarge) {
-      output.commit(at - start);
-      message.isReferenced = true;
-      output.writeReference(payload.subarray(payloadStart, payloadEnd));
-      return;
-    }
-    output.copy(message, at);
-    output.commit(at + payloadLength - start);
   }
 
   #dropSlow(): void {
@@ -382,8 +366,25 @@ export class Session {
 
   #roomMade(): void {
     if (this.#waitingForRoom.length > 0 && (this.hasRoom || this.canTakeUp)) this.#wakeWaiting();
-    if (this.lag !== undefined && this.hasRoom) this.lag.resume();
-    if (this.shared !== undefined && this.hasRoom) this.shared.roomMade();
+    this.#hasMadeRoom = true;
+    // So much is free that going on is worth a read of the log, whatever comes behind this acknowledgement.
+    if (this.exchanges.size <= this.#inflightMax >> 1) this.#goOn();
+  }
+
+  /**
+   * All packets of a piece have been dealt with. It goes on for a single place too: a client whose system collects small
+   * writes (Nagle, RFC 896) holds back its other acknowledgements until ours for the first has come, and that waits for
+   * something to go with for 40 ms.
+   */
+  pieceEnded(): void {
+    if (this.#hasMadeRoom) this.#goOn();
+  }
+
+  #goOn(): void {
+    if (!this.hasRoom) return;
+    this.#hasMadeRoom = false;
+    this.lag?.resume();
+    this.shared?.roomMade();
   }
 
   #wakeWaiting(): void {

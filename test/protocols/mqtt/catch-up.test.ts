@@ -19,6 +19,30 @@ describe('a client that does not acknowledge', () => {
     expect(client.payloads).toEqual(numbers(50));
   });
 
+  it('is sent one for each that it acknowledges alone: its system may hold back the others until then', async () => {
+    const on = new Delivering();
+    const client = on.holdingClient('collecting', '#', { inflightMax: 20, qos: 1 });
+    for (const payload of numbers(50)) on.publish('t', 't/1', payload);
+    await settle();
+    for (let sent = 20; sent < 25; sent++) {
+      expect(client.payloads).toEqual(numbers(sent));
+      client.acknowledge(1);
+      await settle();
+    }
+  });
+
+  it('is not read for at each acknowledgement of many that come together', async () => {
+    const on = new Delivering();
+    const client = on.holdingClient('slow', '#', { inflightMax: 20, qos: 1 });
+    for (const payload of numbers(50)) on.publish('t', 't/1', payload);
+    await settle();
+    const { reads } = on.partition('t');
+    client.acknowledge(20);
+    await settle();
+    expect(client.payloads).toEqual(numbers(40));
+    expect(on.partition('t').reads).toBe(reads + 1);
+  });
+
   it('goes live again: what comes later is not read twice', async () => {
     const on = new Delivering();
     const client = on.holdingClient('slow', '#', { inflightMax: 2, qos: 1 });

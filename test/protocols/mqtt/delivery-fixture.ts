@@ -89,15 +89,16 @@ export class FakeClient implements Sink {
     this.acknowledge();
   }
 
-  /** Acknowledges what waits, at most so many. */
+  /** Acknowledges what waits, at most so many, in one piece. */
   acknowledge(count = Number.POSITIVE_INFINITY): void {
     for (let done = 0; done < count; done++) {
       const packet = this.#unacknowledged.shift();
-      if (packet === undefined) return;
+      if (packet === undefined) break;
       const packetId = packet.messageId!;
       if (packet.qos === 1) this.session.puback(packetId);
       else this.session.pubrec(packetId, 0);
     }
+    this.session.pieceEnded();
   }
 
   get unacknowledgedCount(): number {
