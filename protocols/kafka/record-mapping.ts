@@ -5,7 +5,8 @@
 
 import type { Acks, BatchOptions, RecordCursor, RecordRange, RecordWriter } from '../port.ts';
 import { encodeEmptyStretch } from './empty-stretch.ts';
-import { type BatchEncoder, headerByteLength } from './records/batch-encoder.ts';
+import { encodeRecordWithHeaders, HeadersBefore } from './record-headers.ts';
+import type { BatchEncoder } from './records/batch-encoder.ts';
 import { COMPRESSION, decompress } from './records/compression.ts';
 import { invalidRecord, type RecordFault, RecordsError, tooLarge } from './records/errors.ts';
 import {
@@ -173,8 +174,6 @@ export function writeRecords(
 /** Batches without a producer's identity are merged up to this size of the result. */
 const MERGED_BYTES_MAX = 256 * 1024;
 const OFFSET_DELTA_MAX = 0x7fff_ffff;
-/** Source attributes whose names begin so are their source's own affair. */
-const PRIVATE_NAME_PREFIX = 0x5f; // '_'
 
 export interface EncodeOptions {
   /** Records below it are left out, except from batches with a producer's identity, which stay whole. */
@@ -211,6 +210,7 @@ export function encodeBatches(
   let emptyFrom = -1;
   let records = 0;
   const open = new OpenBatch(encoder);
+  const before = new HeadersBefore();
   cursor.reset(range);
   encoder.stage(range.bytes, range.start, range.end);
   while (cursor.nextBatch()) {
@@ -229,7 +229,7 @@ export function encodeBatches(
     if (cursor.batchIsControl) {
       encodeControl(encoder, cursor);
     } else {
-      encodeRecords(encoder, cursor, open.isAlone ? 0 : fromOffset);
+      encodeRecords(encoder, cursor, open.isAlone ? 0 : fromOffset, before);
       records += cursor.batchRecordCount;
     }
     nextOffset = cursor.batchLastOffset + 1;
@@ -315,43 +315,16 @@ function encodeControl(encoder: BatchEncoder, cursor: RecordCursor): void {
     encoder.controlRecord(cursor.offset, cursor.timestampMs, batchAborts, controlCoordinatorEpoch);
 }
 
-function encodeRecords(encoder: BatchEncoder, cursor: RecordCursor, fromOffset: number): void {
+function encodeRecords(
+  encoder: BatchEncoder,
+  cursor: RecordCursor,
+  fromOffset: number,
+  before: HeadersBefore,
+): void {
   while (cursor.nextRecord()) {
     if (cursor.offset < fromOffset) continue;
     if (cursor.headerCount === 0 && cursor.attributeCount === 0) {
       encoder.record(cursor, 0, 0);
-    } else encodeRecordWithHeaders(encoder, cursor);
+    } else encodeRecordWithHeaders(encoder, cursor, before);
   }
-}
-
-/** A record's length precedes it, so its headers are stepped through twice: for their size, and to write them. */
-function encodeRecordWithHeaders(encoder: BatchEncoder, cursor: RecordCursor): void {
-  let headerCount = cursor.headerCount;
-  let headersByteLength = 0;
-  while (cursor.nextHeader()) headersByteLength += itemByteLength(cursor);
-  while (cursor.nextAttribute()) {
-    if (isPrivate(cursor)) continue;
-    headerCount++;
-    headersByteLength += itemByteLength(cursor);
-  }
-  encoder.record(cursor, headerCount, headersByteLength);
-  cursor.rewindHeaders();
-  while (cursor.nextHeader()) encodeItem(encoder, cursor);
-  cursor.rewindAttributes();
-  while (cursor.nextAttribute()) {
-    if (!isPrivate(cursor)) encodeItem(encoder, cursor);
-  }
-}
-
-function itemByteLength(cursor: RecordCursor): number {
-  const valueBytes = cursor.itemStart < 0 ? -1 : cursor.itemEnd - cursor.itemStart;
-  return headerByteLength(cursor.nameEnd - cursor.nameStart, valueBytes);
-}
-
-function encodeItem(encoder: BatchEncoder, cursor: RecordCursor): void {
-  encoder.header(cursor.nameStart, cursor.nameEnd, cursor.itemStart, cursor.itemEnd);
-}
-
-function isPrivate(cursor: RecordCursor): boolean {
-  return cursor.nameEnd > cursor.nameStart && cursor.bytes[cursor.nameStart] === PRIVATE_NAME_PREFIX;
 }

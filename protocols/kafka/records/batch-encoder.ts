@@ -200,6 +200,11 @@ export class BatchEncoder {
     }
   }
 
+  /** Writes again what was written from `start` on: headers of a record before. */
+  repeat(start: number, byteLength: number): void {
+    this.#at = move(this.#arena, this.#at, start, byteLength);
+  }
+
   /** @param lastOffset last offset that the batch covers, whether or not a record stands there. */
   endBatch(lastOffset: number, attributes: BatchAttributes): void {
     const arena = this.#arena;

@@ -388,6 +388,37 @@ describe('a fetched range', () => {
     ]);
   });
 
+  it('shows source attributes that are those of the record before as they are', async () => {
+    const ofOne: MemoryRecord['attributes'] = [
+      ['mqtt.topic', K],
+      ['_packet', V],
+      ['mqtt.qos', V],
+    ];
+    const ofOther: MemoryRecord['attributes'] = [
+      ['mqtt.topic', V],
+      ['_packet', K],
+      ['mqtt.qos', V],
+    ];
+    const headers: MemoryRecord['headers'] = [['x', K]];
+    const batches = await fetch([
+      { records: [record(0, { attributes: ofOne }), record(1, { attributes: ofOne }), record(2)] },
+      { records: [record(3, { attributes: ofOne }), record(4, { attributes: ofOther })] },
+      { records: [record(5, { attributes: ofOther, headers }), record(6, { attributes: ofOther })] },
+    ]);
+    const one = [
+      ['mqtt.topic', K],
+      ['mqtt.qos', V],
+    ];
+    const other = [
+      ['mqtt.topic', V],
+      ['mqtt.qos', V],
+    ];
+    expect(batches.flatMap(({ records }) => records.map((each) => each.headers))).toEqual([
+      ...[one, one, [], one, other],
+      ...[[['x', K], ...other], other],
+    ]);
+  });
+
   it('stops before the stored batch that would be too much, but never before the first', async () => {
     const stored = [0, 1, 2].map((offset) => ({ records: [record(offset)], byteLength: 1000 }));
     expect((await fetch(stored, { bytesMax: 1 })).map(spanOf)).toEqual([[0, 0, 1]]);

@@ -32,6 +32,7 @@ export class CollectingWriter implements RecordWriter {
   readonly records: MemoryRecord[] = [];
   staged: Uint8Array = new Uint8Array(0);
   lastingSource: Uint8Array | undefined;
+  isMarked = false;
   nextOffset: number;
   #open:
     | { timestampMs: number; key: Buffer | null; headers: [string, Buffer | null][]; headerCount: number }
@@ -106,16 +107,15 @@ export function memoryRange(batches: readonly MemoryBatch[]): { range: RecordRan
   }
   const items = (list: readonly (readonly [string, Buffer | null])[] = []) =>
     list.map(([name, value]) => ({ name: put(Buffer.from(name)), value: put(value) }));
-  const laidOut = batches.map((batch) => ({
-    batch,
-    records: batch.records.map((record) => ({
-      record,
-      key: put(record.key),
-      value: put(record.value),
-      headers: items(record.headers),
-      attributes: items(record.attributes),
-    })),
-  }));
+  const layOut = (record: MemoryRecord): LaidOutRecord => {
+    const [key, value, headers] = [put(record.key), put(record.value), items(record.headers)];
+    // Stored attributes are the same bytes when they are the same: lengths and nulls are told by what stands before them.
+    const shape = record.attributes?.map((item) => item.map((part) => part?.length ?? null));
+    const attributesStart = shape === undefined ? length : put(Buffer.from(JSON.stringify(shape))).start;
+    const attributes = items(record.attributes);
+    return { record, key, value, headers, attributes, attributesStart, attributesEnd: length };
+  };
+  const laidOut = batches.map((batch) => ({ batch, records: batch.records.map(layOut) }));
   const bytes = Buffer.concat(parts);
   const last = batches.at(-1);
   const range = {
@@ -141,6 +141,8 @@ interface LaidOutRecord {
   readonly value: Slot;
   readonly headers: readonly Item[];
   readonly attributes: readonly Item[];
+  readonly attributesStart: number;
+  readonly attributesEnd: number;
 }
 interface LaidOutBatch {
   readonly batch: MemoryBatch;
@@ -149,9 +151,6 @@ interface LaidOutBatch {
 
 class MemoryCursor implements RecordCursor {
   readonly bytes: Buffer;
-  /** They lie one by one here; nobody asks for all of them. */
-  readonly attributesStart = 0;
-  readonly attributesEnd = 0;
   readonly #batches: readonly LaidOutBatch[];
   #batchIndex = -1;
   #recordIndex = -1;
@@ -251,6 +250,12 @@ class MemoryCursor implements RecordCursor {
   }
   get attributeCount(): number {
     return this.#record.attributes.length;
+  }
+  get attributesStart(): number {
+    return this.#record.attributesStart;
+  }
+  get attributesEnd(): number {
+    return this.#record.attributesEnd;
   }
   nextHeader(): boolean {
     this.#item = this.#record.headers[++this.#headerIndex];
