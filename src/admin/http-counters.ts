@@ -42,10 +42,9 @@ export class HttpCounters {
 /** From then on every request of the server is counted, under its route. */
 export function watchRequests(server: HttpServer, counters: HttpCounters): void {
   server.decorate('counted', counters);
-  server.addHook('onResponse', async ({ method, routeOptions }, { elapsedTime }) => {
-    // No route, or one that is there to refuse: whoever asks makes such names.
-    const { url, schema } = routeOptions;
-    if (url === undefined || (schema as { hide?: boolean } | undefined)?.hide === true) return;
+  server.addHook('onResponse', async ({ method, routeOptions: { url } }, { elapsedTime }) => {
+    // Whoever asks for what is not there makes such names.
+    if (url === undefined) return;
     counters.answered(`${method} ${url}`, elapsedTime / 1000);
   });
 }

@@ -10,6 +10,7 @@ import { type HttpCounters, watchRequests } from './http-counters.ts';
 import { compileWithZod, type HttpServer } from './http-server.ts';
 import type { LazyMetrics } from './lazy-metrics.ts';
 import type { Operations } from './operations.ts';
+import { RouteMethods } from './route-methods.ts';
 import { configRoutes } from './routes/config.ts';
 import { groupOffsetRoutes } from './routes/group-offsets.ts';
 import { groupRoutes } from './routes/groups.ts';
@@ -77,12 +78,12 @@ export async function buildHttpServer(options: HttpServerOptions): Promise<HttpS
   }).withTypeProvider<ZodTypeProvider>();
 
   server.setErrorHandler((error, request, reply) => answerError(options.log, error, request, reply));
-  guardEveryRequest(server, options);
+  const routeMethods = new RouteMethods();
+  guardEveryRequest(server, options, routeMethods);
   takeBodies(server);
   watchRequests(server, options.counters);
-  const methodsByUrl = requireRoles(server);
+  watchRoutes(server, routeMethods);
   addRoutes(server, options);
-  refuseOtherMethods(server, methodsByUrl);
   server.setNotFoundHandler({ preHandler: [] }, (request) => {
     const hint = 'the routes are in /api/v1/openapi.json';
     throw new AdminError('not_found', `there is nothing at ${pathOf(request)}`, { hint });
@@ -117,7 +118,7 @@ function addRoutes(server: HttpServer, options: HttpServerOptions): void {
   openApiRoute(server, version, (second) => addRoutes(second, options));
 }
 
-function guardEveryRequest(server: HttpServer, options: HttpServerOptions): void {
+function guardEveryRequest(server: HttpServer, options: HttpServerOptions, routeMethods: RouteMethods): void {
   const { listener, isOwnHost, authorize = letEveryoneIn } = options;
   // Declared before use so that all requests have one shape; the hook below sets it first thing.
   server.decorateRequest('principal');
@@ -125,10 +126,20 @@ function guardEveryRequest(server: HttpServer, options: HttpServerOptions): void
     request.principal = anonymous(listener, request.ip);
     reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
     refuseLargeBody(request, reply);
+    refuseTwoHosts(request, reply);
     if (!isOwnHost(request.headers.host)) throw misdirected(request, listener);
     refuseWebPages(request);
     authorize(request.principal, request.routeOptions.config.role ?? 'viewer');
+    if (request.is404) refuseOtherMethod(request, reply, routeMethods);
   });
+}
+
+/** Whoever passed the request on may have looked at the other one (RFC 9112 §3.2); Node takes the first. */
+function refuseTwoHosts({ raw: { rawHeaders } }: FastifyRequest, reply: FastifyReply): void {
+  const hosts = rawHeaders.filter((each, at) => at % 2 === 0 && each.toLowerCase() === 'host');
+  if (hosts.length < 2) return;
+  reply.header('connection', 'close');
+  throw new AdminError('invalid_request', 'there is more than one header Host', { field: 'host' });
 }
 
 function misdirected({ headers }: FastifyRequest, listener: string): AdminError {
@@ -181,40 +192,23 @@ function takeBodies(server: HttpServer): void {
 }
 
 /** @throws when a route is registered without a role: forgetting one must not open a door. */
-function requireRoles(server: HttpServer): Map<string, Set<string>> {
-  const methodsByUrl = new Map<string, Set<string>>();
+function watchRoutes(server: HttpServer, routeMethods: RouteMethods): void {
   server.addHook('onRoute', (route) => {
     if (route.config?.role === undefined) throw new TypeError(`route ${route.url} names no role`);
-    const methods = methodsByUrl.get(route.url) ?? new Set<string>();
-    for (const method of [route.method].flat()) methods.add(method);
-    methodsByUrl.set(route.url, methods);
+    routeMethods.add(route.url, [route.method].flat());
   });
-  return methodsByUrl;
 }
 
-/** 405 with the methods that there are (RFC 9110 §15.5.6), before a body is read. */
-function refuseOtherMethods(
-  server: HttpServer,
-  methodsByUrl: ReadonlyMap<string, ReadonlySet<string>>,
-): void {
-  for (const [url, methods] of [...methodsByUrl]) {
-    const allowed = [...methods].join(', ');
-    server.route({
-      url,
-      method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
-        (method) => !methods.has(method),
-      ),
-      config: { role: 'anyone' },
-      schema: { hide: true },
-      onRequest: async (request, reply) => {
-        reply.header('allow', allowed).header('connection', 'close');
-        throw new AdminError('method_not_allowed', `${request.method} is not for ${pathOf(request)}`, {
-          hint: `it takes ${allowed}`,
-        });
-      },
-      handler: () => undefined,
-    });
-  }
+/** 405 with the methods that there are, before a body is read; where there is no such path, nothing. */
+function refuseOtherMethod(request: FastifyRequest, reply: FastifyReply, routeMethods: RouteMethods): void {
+  const path = pathOf(request);
+  const methods = routeMethods.of(request.url.split('?', 1)[0]!); // before the first there is one
+  if (methods.length === 0) return;
+  const allowed = methods.join(', ');
+  reply.header('allow', allowed).header('connection', 'close');
+  throw new AdminError('method_not_allowed', `${request.method} is not for ${path}`, {
+    hint: `it takes ${allowed}`,
+  });
 }
 
 function answerError(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

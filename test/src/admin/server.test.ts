@@ -52,6 +52,12 @@ describe('web pages', () => {
     expect(answer).toMatch(/^HTTP\/1.1 421[\s\S]*"code":"misdirected_request"/);
   });
 
+  it.each(['/api/v1/info', '/nothing'])('two headers Host are refused, at %s', async (path) => {
+    const hosts = 'Host: localhost\r\nhost: localhost\r\n';
+    const answer = await exchange(await open(), `GET ${path} HTTP/1.1\r\n${hosts}\r\n`);
+    expect(answer).toMatch(/^HTTP\/1.1 400[\s\S]*"code":"invalid_request"[\s\S]*"field":"host"/);
+  });
+
   it('a client without a Host is no browser', async () => {
     expect(await exchange(await open(), 'GET /health/live HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1.1 200/);
   });
