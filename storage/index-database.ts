@@ -31,9 +31,10 @@ const ENCODINGS = { keyEncoding: 'buffer', valueEncoding: 'buffer' } as const;
 
 /**
  * Opens LevelDB in `directory`. Its lock keeps a second process out, and the kernel releases it with the process.
- * A damaged database is emptied: it holds nothing that the log does not.
- * @param onDamage called before that
- * @throws StorageError locked, io
+ * A damaged database is emptied: it holds nothing that the log does not. One that the disk does not let be opened is left
+ * as it is.
+ * @param onDamage called before it is emptied
+ * @throws StorageError locked, disk-full, io
  */
 export async function openLevelIndex(
   directory: string,
@@ -78,8 +79,7 @@ async function openOrEmpty(directory: string, onDamage: (error: unknown) => void
     if (isLocked(error)) {
       throw new StorageError('locked', `another process has the data directory open (${directory})`, error);
     }
-    // What is there is whole, and takes long to be made again.
-    if (isDiskFull(error)) throw new StorageError('disk-full', `${directory}: ${reasonOf(error)}`, error);
+    if (!isDamage(error)) throw refusalOf(error, directory);
     onDamage(error);
   }
   try {
@@ -118,9 +118,25 @@ function isLocked(error: unknown): boolean {
   );
 }
 
-/** LevelDB has no code for it. */
-function isDiskFull(error: unknown): boolean {
-  return /no space left|disk quota exceeded/i.test(reasonOf(error));
+/**
+ * Whether the files are wrong. Where the disk fails, or is full, they are whole as far as anybody knows, and take long to be
+ * made again. Of what the system says LevelDB passes on the words alone: that a file is not there, ends too early, or is a
+ * directory is damage.
+ */
+function isDamage(error: unknown): boolean {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  if (errorCodeOf(cause) !== 'LEVEL_IO_ERROR') return true;
+  return /: (?:no such file or directory|invalid argument|(?:is|not) a directory|file exists|directory not empty)$/i.test(
+    reasonOf(error),
+  );
+}
+
+function refusalOf(error: unknown, directory: string): StorageError {
+  const reason = reasonOf(error);
+  const isFull = /no space left|quota exceeded/i.test(reason);
+  if (isFull) return new StorageError('disk-full', `${directory}: ${reason}`, error);
+  const remedy = 'it has been left as it is, and would be made anew where it is missing';
+  return new StorageError('io', `the index ${directory} cannot be opened: ${reason} (${remedy})`, error);
 }
 
 /** LevelDB's own words. */

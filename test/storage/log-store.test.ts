@@ -1,7 +1,8 @@
 // The store as a whole, on a real disk: its lock, its identity, topics as incarnations, its index lost or damaged.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
 import { nodeFileSystem } from '../../storage/file-system.ts';
@@ -316,4 +317,36 @@ describe('the index', () => {
       await expectWhole(directory);
       await expectWhole(directory);
     }));
+
+  /** Where LevelDB is to write next in the directory there is a device that takes nothing. */
+  async function withoutRoom(directory: string, device: string): Promise<() => Promise<void>> {
+    const names = Array.from({ length: 50 }, (_, index) => `MANIFEST-${`${index}`.padStart(6, '0')}`);
+    const links = names.map((name) => join(directory, name)).filter((path) => !existsSync(path));
+    for (const path of links) await symlink(device, path);
+    return async () => {
+      for (const path of links) await rm(path, { force: true });
+    };
+  }
+
+  const filesOf = async (directory: string) => {
+    const names = (await readdir(directory)).filter((name) => !name.startsWith('LOG')).sort();
+    return Promise.all(names.map(async (name) => [name, await readFile(join(directory, name), 'latin1')]));
+  };
+
+  it.skipIf(!existsSync('/dev/full') || !existsSync('/proc/version')).each([
+    ['is full', '/dev/full', 'disk-full', /index.*No space left/i],
+    ['fails', '/proc/version', 'io', /index.*(?:error|denied|permitted).*has been left as it is/],
+  ] as const)(
+    'on a disk that %s is left as it is, and the start refused (needs %s)',
+    (_what, device, code, message) =>
+      withDirectory(async (directory) => {
+        await filled(directory);
+        const before = await filesOf(join(directory, 'index'));
+        const takeAway = await withoutRoom(join(directory, 'index'), device);
+        await expect(openStore({ directory })).rejects.toMatchObject({ code, message });
+        await takeAway();
+        expect(await filesOf(join(directory, 'index'))).toEqual(expect.arrayContaining(before));
+        await expectWhole(directory);
+      }),
+  );
 });
