@@ -20,7 +20,7 @@
 #include "kafka-wire.h"
 #include "load.h"
 
-enum { API_PRODUCE = 0, API_FETCH = 1, API_LIST_OFFSETS = 2, API_METADATA = 3 };
+enum { API_PRODUCE = 0, API_FETCH = 1, API_METADATA = 3 };
 
 static const char *topic = "bench", *mode = "produce";
 static long port = 9092, records = 100000, size = 100, batch = 100, connections = 1, in_flight = 5, acks = -1,
@@ -208,22 +208,6 @@ static void read_answers(Client *client) {
   connection_consume(connection, from);
 }
 
-// Offset behind the last record; -1 = the partition is not served yet.
-static int64_t log_end(Client *client) {
-  uint8_t bytes[512];
-  Writer request = {.bytes = bytes};
-  write_header(&request, API_LIST_OFFSETS, 1);
-  write_u32(&request, UINT32_MAX);
-  write_u32(&request, 1);
-  write_string(&request, topic);
-  write_u32(&request, 1);
-  write_u32(&request, 0);
-  write_u64(&request, UINT64_MAX);  // latest
-  const uint8_t *at = ask(&client->connection, client, &request) + 4 + 4;
-  at += 2 + load_u16(at) + 4 + 4;
-  return load_u16(at) == 0 ? (int64_t)load_u64(at + 2 + 8) : -1;
-}
-
 static bool topic_has_leader(Client *client) {
   uint8_t bytes[512];
   Writer request = {.bytes = bytes};
@@ -250,7 +234,7 @@ static bool topic_has_leader(Client *client) {
 static void await_topic(Client *client) {
   double give_up_at = now_seconds() + STALL_SECONDS;
   // A leader that is known may not lead yet: it does when it answers.
-  while (!topic_has_leader(client) || log_end(client) < 0) {
+  while (!topic_has_leader(client) || log_end(&client->connection, client, topic, 0) < 0) {
     if (now_seconds() > give_up_at) fail("topic %s does not become ready", topic);
     usleep(50000);
   }
@@ -383,7 +367,7 @@ int main(int count, char **arguments) {
   await_topic(&clients[0]);
   for (long i = 0; i < client_count; i++) clients[i].consumes = fetches || arrivals || (latency && i == producers);
   Client *last = &clients[client_count - 1];
-  if (is_stamped) last->offset = (uint64_t)log_end(last);
+  if (is_stamped) last->offset = (uint64_t)log_end(&last->connection, last, topic, 0);
   if (arrivals) printf("ready\n"), fflush(stdout);
 
   Costs start = costs_now((int)broker_pid);

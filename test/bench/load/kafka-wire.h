@@ -4,6 +4,8 @@
 
 #include "load.h"
 
+enum { API_LIST_OFFSETS = 2 };
+
 // --------------------------------------------------------------------------------------------- encoding
 
 static uint32_t crc_table[8][256];
@@ -119,6 +121,22 @@ static const uint8_t *ask(Connection *connection, void *owner, Writer *request) 
   // The bytes stay where they are until the next read.
   connection->input_length = 0;
   return answer;
+}
+
+// Offset behind the last record of a partition; -1 = it is not served yet.
+static int64_t log_end(Connection *connection, void *owner, const char *topic, long partition) {
+  uint8_t bytes[512];
+  Writer request = {.bytes = bytes};
+  write_header(&request, API_LIST_OFFSETS, 1);
+  write_u32(&request, UINT32_MAX);  // replica: a consumer
+  write_u32(&request, 1);
+  write_string(&request, topic);
+  write_u32(&request, 1);
+  write_u32(&request, (uint32_t)partition);
+  write_u64(&request, UINT64_MAX);  // latest
+  const uint8_t *at = ask(connection, owner, &request) + 4 + 4;
+  at += 2 + load_u16(at) + 4 + 4;
+  return load_u16(at) == 0 ? (int64_t)load_u64(at + 2 + 8) : -1;
 }
 
 #endif

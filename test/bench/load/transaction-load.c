@@ -17,7 +17,6 @@
 enum {
   API_PRODUCE = 0,
   API_FETCH = 1,
-  API_LIST_OFFSETS = 2,
   API_FIND_COORDINATOR = 10,
   API_CREATE_TOPICS = 19,
   API_INIT_PRODUCER_ID = 22,
@@ -99,21 +98,6 @@ static void create_topic(void) {
   if (load_u16(at) != 0) fail("topic %s is not created: error %d", topic, (int16_t)load_u16(at));
 }
 
-static bool partition_leads(long partition) {
-  uint8_t bytes[512];
-  Writer request = {.bytes = bytes};
-  write_header(&request, API_LIST_OFFSETS, 1);
-  write_u32(&request, UINT32_MAX);
-  write_u32(&request, 1);
-  write_string(&request, topic);
-  write_u32(&request, 1);
-  write_u32(&request, (uint32_t)partition);
-  write_u64(&request, UINT64_MAX);  // latest
-  const uint8_t *at = ask_producer(&request) + 4 + 4;
-  at += 2 + load_u16(at) + 4 + 4;
-  return load_u16(at) == 0;
-}
-
 // Apache's broker makes the coordinator's topic when it is asked for one.
 static bool coordinator_found(void) {
   uint8_t bytes[512];
@@ -150,7 +134,7 @@ static void await(bool (*holds)(void), const char *what) {
 
 static bool all_lead(void) {
   for (long partition = 0; partition < partitions; partition++)
-    if (!partition_leads(partition)) return false;
+    if (log_end(&producer.connection, &producer, topic, partition) < 0) return false;
   return true;
 }
 

@@ -1,7 +1,7 @@
 // Cost against connections: very many that are idle beside one that works, and the same work spread over many.
 import { ApiVersionsRequest, ApiVersionsResponse } from '../../../protocols/kafka/messages/api-versions.ts';
 import { batchOf } from '../kafka-batches.ts';
-import { type Curve, count, type World } from './curve.ts';
+import { type Curve, count, type Sample, type World } from './curve.ts';
 import { createTopic, KafkaConnection, produce, produceFrame } from './kafka-work.ts';
 import { MeasuredHub } from './measured-hub.ts';
 import { inParallel, MqttConnection, publishAll, publishesOf } from './mqtt-work.ts';
@@ -14,13 +14,8 @@ const API_VERSIONS = {
 } as const;
 const TOPIC = 'work';
 const OPENED_AT_ONCE = 100;
-/** Of all connections together; the hub lets one MQTT client have no more. */
-const IN_FLIGHT = 1000;
-const IDLE_IN_FLIGHT = 100;
 const MESSAGES = 20_000;
 const MESSAGE_BYTES = 64;
-const REQUESTS = 5000;
-const ACTIVE_REQUESTS = 20_000;
 
 interface MqttWorld extends World {
   readonly hub: MeasuredHub;
@@ -87,84 +82,96 @@ async function openKafkaWorld(idle: number, active: number, directory: string): 
   return { hub, producers, close };
 }
 
-async function publish({ publishers, subscribers }: MqttWorld, window: number): Promise<number> {
+async function publish({ publishers, subscribers }: MqttWorld, inFlight: number): Promise<number> {
   const each = Math.ceil(MESSAGES / publishers.length);
   const publishes = publishesOf(each, () => `${TOPIC}/topic`, MESSAGE_BYTES);
-  await publishAll({ publishers, subscribers }, publishes, window);
+  await publishAll({ publishers, subscribers }, publishes, Math.ceil(inFlight / publishers.length));
   return each * publishers.length;
 }
 
 async function append({ producers }: KafkaWorld, requests: number, inFlight: number): Promise<number> {
   const frame = produceFrame(TOPIC, 0, batchOf(1, 0, 100));
-  await produce(producers, frame, { requests, inFlight });
+  await produce(producers, frame, { requests, inFlight: Math.ceil(inFlight / producers.length) });
   return requests;
 }
 
-export const idleMqtt: Curve<MqttWorld> = {
+/** What there are ever more of, and what that ought to do to the cost. */
+interface Crowd {
+  readonly points: readonly number[];
+  readonly expectation: string;
+  /** Of all connections together. */
+  readonly inFlight: number;
+}
+
+const IDLE: Crowd = { points: [1, 10, 100, 1000, 10_000], expectation: 'flat', inFlight: 100 };
+
+/** The hub lets one MQTT client have no more in flight. */
+const ACTIVE: Crowd = {
+  points: [1, 10, 100, 1000],
+  expectation:
+    'the same thousand in flight, from ever more connections: what comes and goes in one read and one write of a socket is one message in the end, and a read and a write of a socket cost what ten messages do',
+  inFlight: 1000,
+};
+
+interface ConnectionCurve<W> {
+  readonly name: string;
+  readonly title: string;
+  readonly label: string;
+  readonly figure: string;
+  readonly unit: string;
+  readonly open: (connections: number, directory: string) => Promise<W>;
+  /** @returns how many units it was */
+  readonly work: (world: W, inFlight: number) => Promise<number>;
+}
+
+function curveOf<W extends MqttWorld | KafkaWorld>(
+  { points, expectation, inFlight }: Crowd,
+  { name, title, label, figure, unit, work, open }: ConnectionCurve<W>,
+): Curve<W> {
+  const measure = (world: W): Promise<Sample> => world.hub.sample(() => work(world, inFlight));
+  return {
+    ...{ name, title, points, open },
+    axis: { label, format: count },
+    figures: [{ name: figure, unit, expectation, measure }],
+  };
+}
+
+export const idleMqtt = curveOf(IDLE, {
   name: 'idle-mqtt-connections',
   title: 'Idle MQTT connections',
-  axis: { label: 'connections that do nothing', format: count },
-  points: [1, 10, 100, 1000, 10_000],
-  figures: [
-    {
-      name: 'publish and deliver, QoS 1',
-      unit: 'message',
-      expectation: 'flat',
-      measure: (world) => world.hub.sample(() => publish(world, IDLE_IN_FLIGHT)),
-    },
-  ],
+  label: 'connections that do nothing',
+  figure: 'publish and deliver, QoS 1',
+  unit: 'message',
   open: openIdleMqtt,
-};
+  work: publish,
+});
 
-export const idleKafka: Curve<KafkaWorld> = {
+export const idleKafka = curveOf(IDLE, {
   name: 'idle-kafka-connections',
   title: 'Idle Kafka connections',
-  axis: { label: 'connections that do nothing', format: count },
-  points: [1, 10, 100, 1000, 10_000],
-  figures: [
-    {
-      name: 'append single records',
-      unit: 'record',
-      expectation: 'flat',
-      measure: (world) => world.hub.sample(() => append(world, REQUESTS, IDLE_IN_FLIGHT)),
-    },
-  ],
+  label: 'connections that do nothing',
+  figure: 'append single records',
+  unit: 'record',
   open: (idle, directory) => openKafkaWorld(idle, 1, directory),
-};
+  work: (world, inFlight) => append(world, 5000, inFlight),
+});
 
-const SHARED_IN_FLIGHT =
-  'the same thousand in flight, from ever more connections: what comes and goes in one read and one write of a socket is one message in the end, and a read and a write of a socket cost what ten messages do';
-
-export const activeMqtt: Curve<MqttWorld> = {
+export const activeMqtt = curveOf(ACTIVE, {
   name: 'active-mqtt-connections',
   title: 'Active MQTT connections',
-  axis: { label: 'connections that publish', format: count },
-  points: [1, 10, 100, 1000],
-  figures: [
-    {
-      name: 'publish, QoS 1, 1,000 in flight',
-      unit: 'message',
-      expectation: SHARED_IN_FLIGHT,
-      measure: (world) =>
-        world.hub.sample(() => publish(world, Math.ceil(IN_FLIGHT / world.publishers.length))),
-    },
-  ],
+  label: 'connections that publish',
+  figure: 'publish, QoS 1, 1,000 in flight',
+  unit: 'message',
   open: openActiveMqtt,
-};
+  work: publish,
+});
 
-export const activeKafka: Curve<KafkaWorld> = {
+export const activeKafka = curveOf(ACTIVE, {
   name: 'active-kafka-connections',
   title: 'Active Kafka connections',
-  axis: { label: 'connections that produce', format: count },
-  points: [1, 10, 100, 1000],
-  figures: [
-    {
-      name: 'append single records, 1,000 in flight',
-      unit: 'record',
-      expectation: SHARED_IN_FLIGHT,
-      measure: (world) =>
-        world.hub.sample(() => append(world, ACTIVE_REQUESTS, Math.ceil(IN_FLIGHT / world.producers.length))),
-    },
-  ],
+  label: 'connections that produce',
+  figure: 'append single records, 1,000 in flight',
+  unit: 'record',
   open: (active, directory) => openKafkaWorld(0, active, directory),
-};
+  work: (world, inFlight) => append(world, 20_000, inFlight),
+});
