@@ -224,10 +224,11 @@ export class RetainedDelivery {
     return isNewer === undefined ? follower!.looked() : !isNewer; // undefined comes of a follower
   }
 
-  /** @returns false when the client has no room for it. */
-  #deliver({ topic: { entry }, stored }: FoundMessage, request: RetainedRequest): boolean {
+  /** @param found it is current, so it is there. @returns false when the client has no room for it. */
+  #deliver(found: FoundMessage, request: RetainedRequest): boolean {
     const { session, clock, topics, routes, counters } = this.#options;
-    if (entry === undefined || stored === undefined) return true;
+    const stored = found.stored!;
+    const entry = found.topic.entry!;
     // The topic that it came by may be gone: then by where it would be published today.
     const { topic } = stored;
     const kafkaTopic =
