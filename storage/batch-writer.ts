@@ -1,33 +1,24 @@
-// Encodes a batch straight into a partition's open chunk. FORMAT.md has the bytes; here is how they get there
-// without an object per record: integers through the chunk's DataView, slices by copyWithin inside one buffer.
+// Encodes a batch straight into a partition's open chunk. FORMAT.md has the bytes, record-frame.ts and batch-frame.ts what
+// is the same in every frame; here is how they get there without an object per record: integers through the chunk's
+// DataView, slices by copyWithin inside one buffer.
 //
 // The open batch is invisible until `finish`, so whatever goes wrong before that is undone by forgetting it. When
 // the chunk is too small the open batch moves to a larger one; what was finished stays where it is.
 import { type BatchOptions, NO_OPTIONS, writeBatchFrame } from './batch-frame.ts';
 import { assert, StorageError } from './errors.ts';
-import {
-  BATCH_FRAME_BYTES,
-  FRAME_FIXED_BYTES,
-  FRAME_METADATA_AT,
-  FRAME_METADATA_LEN_AT,
-  FRAME_TOTAL_LEN_AT,
-  MSGPACK_INT64,
-  MSGPACK_NIL,
-  RECORD_FLAG_NULL_VALUE,
-  RECORD_METADATA_ARRAY,
-  writeInt64,
-} from './frame.ts';
+import { BATCH_FRAME_BYTES, MSGPACK_NIL } from './frame.ts';
 import { BATCH_BYTES_MAX } from './limits.ts';
 import { PREFIX_BYTES_MAX, writeArrayPrefix, writeBinPrefix, writeStrPrefix } from './message-pack.ts';
+import {
+  markNullValue,
+  RECORD_FIXED_BYTES_MAX,
+  writeRecordHead,
+  writeRecordHeadAgain,
+  writeRecordLengths,
+} from './record-frame.ts';
 import { SourceWindow, WINDOW_BYTES_MIN } from './source-window.ts';
 import type { Chunk } from './tail-cache.ts';
 
-/** array(4), flags, int64 and its eight bytes. */
-const METADATA_FIXED_BYTES = 1 + 1 + 1 + 8;
-const FLAGS_AT = FRAME_METADATA_AT + 1;
-const TIMESTAMP_AT = FRAME_METADATA_AT + 2;
-/** A record frame without the bytes of key, headers, attributes and value. */
-const RECORD_FIXED_BYTES_MAX = FRAME_FIXED_BYTES + METADATA_FIXED_BYTES + 2 * PREFIX_BYTES_MAX;
 /** Below this a loop is faster than the object that a slice for `set` costs. */
 const LOOP_BYTES_MAX = 48;
 /** Room for the batch when stage() has no hint to go by: frames may be this many times the source. */
@@ -117,12 +108,7 @@ export class BatchWriter {
     const view = this.#view;
     const bytes = this.#bytes;
     const recordAt = this.#at;
-    writeInt64(view, recordAt, this.#baseOffset + this.#recordCount);
-    bytes[recordAt + FRAME_METADATA_AT] = RECORD_METADATA_ARRAY;
-    bytes[recordAt + FLAGS_AT] = 0;
-    bytes[recordAt + TIMESTAMP_AT] = MSGPACK_INT64;
-    writeInt64(view, recordAt + TIMESTAMP_AT + 1, timestampMs);
-    let at = recordAt + FRAME_METADATA_AT + METADATA_FIXED_BYTES;
+    let at = writeRecordHead(view, recordAt, this.#baseOffset + this.#recordCount, timestampMs);
     if (keyEnd < 0) {
       bytes[at++] = MSGPACK_NIL;
     } else {
@@ -153,21 +139,16 @@ export class BatchWriter {
   ): boolean {
     if (key !== this.#lastKey || attributes !== this.#lastAttributes) return false;
     assert(this.#recordAt < 0 && valueStart >= 0, 'a record that is repeated is whole, and has a value');
-    const headBytes = this.#lastHeadBytes; // up to the value's length
+    const headBytes = this.#lastHeadBytes; // all that stands before the value
     const valueLength = valueEnd - valueStart;
-    const need = headBytes + 4 + valueLength;
+    const need = headBytes + valueLength;
     if (this.#at + need > this.#limit) this.#makeRoom(need);
-    const view = this.#view;
     const recordAt = this.#at;
     const lastAt = this.#batchAt + this.#lastDelta;
     copyWithin.call(this.#bytes, recordAt, lastAt, lastAt + headBytes);
-    writeInt64(view, recordAt, this.#baseOffset + this.#recordCount);
-    // What the head holds besides its fixed bytes; those of `data_len` are behind it.
-    view.setUint32(recordAt + FRAME_TOTAL_LEN_AT, headBytes + 4 - FRAME_FIXED_BYTES + valueLength);
-    view.setUint8(recordAt + FLAGS_AT, 0);
-    writeInt64(view, recordAt + TIMESTAMP_AT + 1, timestampMs);
-    view.setUint32(recordAt + headBytes, valueLength);
-    this.#copyValue(source, valueStart, valueEnd, recordAt + headBytes + 4);
+    const offset = this.#baseOffset + this.#recordCount;
+    writeRecordHeadAgain(this.#view, recordAt, offset, timestampMs, headBytes, valueLength);
+    this.#copyValue(source, valueStart, valueEnd, recordAt + headBytes);
     if (timestampMs > this.#maxTimestampMs) this.#maxTimestampMs = timestampMs;
     this.#at = recordAt + need;
     this.#lastDelta = recordAt - this.#batchAt;
@@ -206,26 +187,16 @@ export class BatchWriter {
     const attributesLength = attributes === null ? 0 : attributes.length;
     const need = 8 + attributesLength + valueLength;
     if (this.#at + need > this.#limit) this.#makeRoom(need);
-    const view = this.#view;
     const recordAt = this.#recordAt;
-    const metadataLength = this.#at - recordAt - FRAME_METADATA_AT;
-    let at = this.#at;
-    view.setUint32(recordAt + FRAME_TOTAL_LEN_AT, metadataLength + attributesLength + valueLength);
-    view.setUint32(recordAt + FRAME_METADATA_LEN_AT, metadataLength);
-    view.setUint32(at, attributesLength);
-    at += 4;
-    if (attributes !== null) {
-      this.#copy(attributes, 0, attributesLength, at);
-      at += attributesLength;
-    }
+    const valueAt = this.#at + 8 + attributesLength;
+    writeRecordLengths(this.#view, recordAt, this.#at, attributesLength, valueLength);
+    if (attributes !== null) this.#copy(attributes, 0, attributesLength, this.#at + 4);
+    if (valueEnd < 0) markNullValue(this.#view, recordAt);
+    else this.#copyValue(source, valueStart, valueEnd, valueAt);
     this.#lastAttributes = attributes;
     this.#lastDelta = recordAt - this.#batchAt;
-    this.#lastHeadBytes = at - recordAt;
-    view.setUint32(at, valueLength);
-    at += 4;
-    if (valueEnd < 0) this.#bytes[recordAt + FLAGS_AT] = RECORD_FLAG_NULL_VALUE;
-    else this.#copyValue(source, valueStart, valueEnd, at);
-    this.#at = at + valueLength;
+    this.#lastHeadBytes = valueAt - recordAt;
+    this.#at = valueAt + valueLength;
     this.#recordAt = -1;
     this.#recordCount++;
   }
