@@ -52,6 +52,11 @@ export interface RecordWriter {
    * call of `fill`: values that are slices of it may then be taken from a copy that was made before.
    */
   lastingSource: Uint8Array | undefined;
+  /**
+   * Somebody looks for a record of the batch: see {@link Partition.markedEnd}. Set by whoever writes attributes that are
+   * looked for; where a record has headers it is set by itself.
+   */
+  isMarked: boolean;
   /** Offset that the next `startRecord` gets. */
   readonly nextOffset: number;
 }
@@ -308,6 +313,11 @@ export interface Partition {
   readonly logEndOffset: number;
   readonly highWatermark: number;
   readonly lastStableOffset: number;
+  /**
+   * From here on no record has headers, or attributes that their writer has marked: whoever looks for some of those need not
+   * read. Nothing is known of what was in the log when it was opened: it may all be marked.
+   */
+  readonly markedEnd: number;
   readonly deleted: boolean;
 
   /**

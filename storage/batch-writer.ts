@@ -41,6 +41,8 @@ export class BatchWriter {
   #isStaging = false;
   readonly #window = new SourceWindow();
   lastingSource: Uint8Array | undefined;
+  /** A record of the batch has headers, or is one that somebody looks for. */
+  isMarked = false;
   #recordAt = -1;
   #headersLeft = 0;
   /** Of the record before, if it has no headers: see {@link repeatRecord}. Where its frame begins, from the batch's on. */
@@ -119,6 +121,7 @@ export class BatchWriter {
     this.#at = writeArrayPrefix(bytes, view, at, 2 * headerCount);
     this.#recordAt = recordAt;
     this.#headersLeft = headerCount;
+    if (headerCount > 0) this.isMarked = true;
     this.#lastKey = headerCount === 0 && keyStart === 0 && keyEnd === source.length ? source : undefined;
     if (this.#recordCount === 0) {
       this.#firstTimestampMs = timestampMs;
@@ -252,6 +255,7 @@ export class BatchWriter {
     this.#controlAttributes = controlAttributes;
     this.#recordCount = 0;
     this.#recordAt = -1;
+    this.isMarked = false;
     this.#forgetSources();
     if (this.#at > this.#limit) this.#makeRoom(0);
   }

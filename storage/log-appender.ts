@@ -59,6 +59,7 @@ export class LogAppender {
   /** Made with the log's first producer. */
   #producers: ProducerStates | undefined;
   #logEndOffset: number;
+  #markedEnd: number;
   #unflushedBytes = 0;
   /** The segment that this opening appends to. */
   #active: Segment | undefined;
@@ -75,6 +76,7 @@ export class LogAppender {
     this.#parts = parts;
     this.#options = options;
     this.#logEndOffset = options.logEndOffset;
+    this.#markedEnd = options.logEndOffset;
     this.config = options.config;
     this.#producers = options.producers;
   }
@@ -82,6 +84,11 @@ export class LogAppender {
   /** Offset of the next record. */
   get logEndOffset(): number {
     return this.#logEndOffset;
+  }
+
+  /** Behind the last batch that is marked (BatchWriter.isMarked); what was there before this opening may all be. */
+  get markedEnd(): number {
+    return this.#markedEnd;
   }
 
   get producers(): ProducerStates | undefined {
@@ -333,6 +340,7 @@ export class LogAppender {
     chunk.endOffset = segment.endOffset;
     chunk.open = false;
     this.#logEndOffset = segment.endOffset;
+    if (writer.isMarked) this.#markedEnd = segment.endOffset;
     this.#unflushedBytes += byteLength;
     const { counters } = this.#parts;
     counters.unflushedBytes += byteLength;

@@ -117,6 +117,11 @@ export class PartitionLog {
     return this.#appender.logEndOffset;
   }
 
+  /** See {@link LogAppender.markedEnd}. */
+  get markedEnd(): number {
+    return this.#appender.markedEnd;
+  }
+
   /** All below it is on disk. */
   get flushedOffset(): number {
     return this.#commits.flushedOffset;

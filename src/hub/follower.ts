@@ -97,7 +97,10 @@ export class Follower implements Followed {
     const maxBytes = this.#options.maxBytes ?? FOLLOW_BYTES;
     for (let ranges = 1; !this.#closed && this.#hasMore(); ranges++) {
       const result = await this.#read(maxBytes);
-      if (this.#closed) break;
+      if (this.#closed) {
+        if (result.refused === undefined) result.release?.();
+        break;
+      }
       if (result.refused === undefined) await this.#handOver(result);
       else if (!this.#skipped(result.refused)) {
         this.#pause(result.refused, result.message);

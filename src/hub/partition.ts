@@ -148,6 +148,10 @@ export class HubPartition implements Partition {
     return this.#log === undefined ? 0 : lastStableOffsetOf(this.#log);
   }
 
+  get markedEnd(): number {
+    return this.#log?.markedEnd ?? 0;
+  }
+
   get byteSize(): number {
     return this.#log?.byteSize ?? 0;
   }

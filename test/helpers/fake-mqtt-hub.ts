@@ -84,6 +84,7 @@ export class FakePartition implements Partition {
   highWatermark = 0;
   byteSize = 0;
   segmentCount = 1;
+  markedEnd = 0;
   /** Why publishing is refused from now on. */
   refusal: Refused | undefined;
   reads = 0;
@@ -137,7 +138,12 @@ export class FakePartition implements Partition {
 
   publish(fill: (writer: RecordWriter) => void): Promise<Published | Refused> {
     if (this.refusal) return Promise.resolve(this.refusal);
-    this.#batches.push(encodeBatch(this.#batches.length, fill));
+    const offset = this.#batches.length;
+    const encoded = encodeBatch(offset, (writer) => {
+      fill(writer);
+      if (writer.isMarked) this.markedEnd = offset + 1;
+    });
+    this.#batches.push(encoded);
     this.#pending ??= newPending();
     if (this.#hub.commits === 'at-once') queueMicrotask(() => this.commit());
     return this.#pending.promise;

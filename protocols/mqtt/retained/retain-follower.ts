@@ -1,6 +1,6 @@
 // Reads what one partition takes and finds the records that are to be retained, whoever wrote them: MQTT's own and those
-// with the header `mqtt.retain: 1`. It is the one way into the table, so the order of the log decides what is retained,
-// and what a crash has left undone is done at the next start.
+// with the header `mqtt.retain: 1`. Where there are none the partition knows it, and nothing is read. It is the one way into
+// the table, so the order of the log decides what is retained, and what a crash has left undone is done at the next start.
 import type { Followed, Hub, Partition, Published, RecordCursor, RecordRange, Refused } from '../../port.ts';
 import type { KafkaTopicName } from '../mapping/way-back.ts';
 import { ATTRIBUTE } from '../record-mapping.ts';
@@ -58,6 +58,8 @@ export class RetainFollower {
   readonly #visibility: 'lastStable' | 'highWatermark';
   readonly #stopListening: () => void;
   #position: number;
+  /** Of the partition, when something was passed over last. */
+  #byteSize: number;
   #followed: Followed | undefined;
   #waiters: Waiter[] = [];
   /** The look that is under way: the next one sees what it has changed. */
@@ -84,6 +86,7 @@ export class RetainFollower {
     this.#options = options;
     this.#visibility = options.visibilityOf(partition.topic);
     this.#position = fromOffset;
+    this.#byteSize = partition.byteSize;
     this.#stopListening = partition.onAdvance(() => this.#advance());
     this.#advance();
   }
@@ -169,6 +172,7 @@ export class RetainFollower {
   /** A partition that nothing is written to costs no more than its listener. */
   #advance(): void {
     if (this.#closed || this.partition.deleted || this.#position >= this.partition.highWatermark) return;
+    if (this.#passesOver()) return;
     this.#options.onBehind(this);
     this.#followed ??= this.#follow(this.#visibility, this.#position);
     const { lastStableOffset, highWatermark } = this.partition;
@@ -177,6 +181,21 @@ export class RetainFollower {
         'highWatermark',
         Math.max(lastStableOffset, this.#position, this.#aheadPosition),
       );
+  }
+
+  /** Moves on without a look at records none of which can be retained: that is nearly all that nearly all partitions take. */
+  #passesOver(): boolean {
+    const { markedEnd, lastStableOffset, highWatermark, byteSize } = this.partition;
+    if (markedEnd > this.#position || this.#looking !== undefined) return false;
+    this.#followed?.close();
+    this.#followed = undefined;
+    this.#stopAhead();
+    const bytes = Math.max(0, byteSize - this.#byteSize);
+    this.#byteSize = byteSize;
+    const end = this.#visibility === 'highWatermark' ? highWatermark : lastStableOffset;
+    if (this.#goesAhead && end < highWatermark) this.#moveAheadTo(highWatermark);
+    if (this.#position < end) this.#moveTo(end, bytes);
+    return true;
   }
 
   #follow(visibility: 'lastStable' | 'highWatermark', fromOffset: number): Followed {

@@ -41,6 +41,14 @@ export interface RetainedOptions {
   readonly limits: RetainedLimits;
 }
 
+/** Publishes that share a commit, and so a promise: they are answered together. */
+interface StoredTogether {
+  readonly stored: Promise<Published | Refused>;
+  readonly topics: string[];
+  lastOffset: number;
+  readonly retained: Promise<Published | Refused>;
+}
+
 export class RetainedMessages {
   readonly #hub: Hub;
   readonly #counters: MqttCounters;
@@ -54,6 +62,8 @@ export class RetainedMessages {
   readonly #message = new MessageView();
   /** Topics of publishes under way that have been let in: they count as if they were there. */
   readonly #admitted = new Map<string, number>();
+  /** The publishes that the next one may be stored with. */
+  #together: StoredTogether | undefined;
   #sweep: Timer | undefined;
   #closed = false;
 
@@ -142,17 +152,31 @@ export class RetainedMessages {
     let offset = -1;
     const stored = this.#hub.publish(partition, (writer) => {
       offset = writer.nextOffset;
+      writer.isMarked = true;
       fill(writer);
     });
     this.#admitted.set(topic, (this.#admitted.get(topic) ?? 0) + 1);
+    const together = this.#together?.stored === stored ? this.#together : this.#begin(partition, stored);
+    together.topics.push(topic);
+    together.lastOffset = offset;
+    return { stored, retained: together.retained };
+  }
+
+  /** The first of those that are stored together, and wait together for the table. */
+  #begin(partition: Partition, stored: Promise<Published | Refused>): StoredTogether {
+    const topics: string[] = [];
     const retained = stored.then(async (result) => {
+      if (this.#together === together) this.#together = undefined;
       const follower = this.#followers.of(partition);
       const isStored = result.refused === undefined;
-      const settled = isStored && follower !== undefined ? await follower.reached(offset) : result;
-      this.#release(topic);
+      const settled =
+        isStored && follower !== undefined ? await follower.reached(together.lastOffset) : result;
+      for (const topic of topics) this.#release(topic);
       return settled;
     });
-    return { stored, retained };
+    const together: StoredTogether = { stored, topics, lastOffset: -1, retained };
+    this.#together = together;
+    return together;
   }
 
   /** Resolves when the index shows all that is committed now; undefined when it does already. */

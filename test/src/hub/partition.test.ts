@@ -41,6 +41,38 @@ test('what is appended is read, after a clean stop and after a kill', async () =
   expect(await readTexts(hub, reopened)).toEqual(['a', 'b', 'c', 'd']);
 });
 
+test('where records with headers end is known, and so is where those end that their writer has marked', async () => {
+  const directory = temporaryDirectory();
+  const first = await openTestHub(directory);
+  const partition = await createPartition(first.hub, 't');
+  await append(partition, 'a', 'b');
+  expect(partition.markedEnd).toBe(0);
+  const name = Buffer.from('name');
+  const withHeader = partition.append({ acks: 'flushed' }, (writer) => {
+    writeText(writer, 'c');
+    writer.startRecord(1000, name, -1, -1, 1);
+    writer.header(name, 0, 4, -1, -1);
+    writer.endRecord(name, 0, 4, null);
+  });
+  await acknowledgedOf(withHeader);
+  expect(partition.markedEnd).toBe(4);
+  await first.hub.publish(partition, (writer) => writeText(writer, 'e'));
+  expect(partition.markedEnd).toBe(4);
+  await first.hub.publish(partition, (writer) => {
+    writer.isMarked = true;
+    writeText(writer, 'f');
+  });
+  await append(partition, 'g');
+  expect(partition.markedEnd).toBe(6);
+  await first.close();
+  // Of what was there before nothing is known.
+  const { hub } = await openTestHub(directory);
+  const reopened = hub.topics.partition('t', 0)!;
+  expect(reopened.markedEnd).toBe(7);
+  await append(reopened, 'h');
+  expect(reopened.markedEnd).toBe(7);
+});
+
 test('concurrent producers get offsets that are unique, contiguous and in the order of their appends', async () => {
   const { hub } = await openTestHub(temporaryDirectory());
   const partition = await createPartition(hub, 't');
