@@ -699,6 +699,12 @@ export interface Hub {
   /** Of durations in seconds, for what is measured all the time: a few additions each. */
   histogram(): Histogram;
 
+  /**
+   * Says that the caller keeps so many bytes of records more, or less (below 0), because they are likely to be asked for
+   * soon. There is one bound for all who do; the newest records, in the store's memory, make way for them.
+   */
+  keepElsewhere(bytes: number): void;
+
   /** Of the file system that the data is on; undefined when it does not tell. Never rejects. */
   diskSpace(): Promise<DiskSpace | undefined>;
 

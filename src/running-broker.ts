@@ -41,7 +41,7 @@ export interface Broker {
   readonly transactions: TransactionDirectory;
   /** Undefined when no listener has clients that publish and subscribe. */
   readonly messaging: MessagingDirectory | undefined;
-  /** What the front ends have counted. */
+  /** What the front ends have counted, and what the store keeps in memory. */
   collect(sink: MetricSink): void;
   /** In the order of the configuration, with the ports that were really taken. */
   listeners(): readonly ListenerView[];
@@ -203,6 +203,10 @@ class RunningBroker implements Broker {
 
   collect(sink: MetricSink): void {
     for (const frontEnd of this.#frontEnds.all) frontEnd.collect?.(sink);
+    for (const { use, bytes, bytesMax } of this.#started.store.buffers) {
+      sink.add('buffer_bytes', bytes, { use });
+      sink.add('buffer_bytes_max', bytesMax, { use });
+    }
   }
 
   listeners(): readonly ListenerView[] {

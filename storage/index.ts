@@ -32,6 +32,7 @@ export { verifyLog } from './inspection-verify.ts';
 export { DEFAULT_LOG_CONFIG, type LogConfig } from './log-config.ts';
 export type { BatchPosition, SegmentView } from './log-reads.ts';
 export {
+  type BufferUse,
   type LogStore,
   openLogStore,
   type PartitionOptions,

@@ -111,8 +111,8 @@ export const POOLED_BUFFER_BYTES_MIN = CHUNK_BYTES_MIN;
 /** … to 4 MiB are used again. */
 export const POOLED_BUFFER_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Free buffers kept for that. */
-export const POOL_BYTES_MAX = 32 * 1024 * 1024;
+/** Free buffers kept for that: as many as eight readers of files let go of at once. */
+export const POOL_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Work in the background gives way to others after so long. */
 export const PACE_SLICE_MS = 1;

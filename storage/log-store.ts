@@ -17,6 +17,7 @@ import {
   INDEX_CACHE_BYTES_MAX,
   OPEN_FILES_MAX,
   POOL_BYTES_MAX,
+  READ_AHEAD_BYTES_MAX,
   SCANS_MAX,
   SMALL_FILES_OPEN_MAX,
   SMALL_WRITES_MAX,
@@ -36,6 +37,13 @@ import { type LogStoreOptions, STORE_DEFAULTS } from './store-options.ts';
 import type { StoreParts } from './store-parts.ts';
 import { TailCache } from './tail-cache.ts';
 import { TopicDirectories } from './topic-directories.ts';
+
+/** Buffers that are kept: by what for, and up to what. */
+export interface BufferUse {
+  readonly use: string;
+  readonly bytes: number;
+  readonly bytesMax: number;
+}
 
 export interface PartitionOptions {
   readonly topic: string;
@@ -60,6 +68,7 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
   try {
     const pool = new BufferPool(POOL_BYTES_MAX);
     const files = new OpenFiles(rawFileSystem, OPEN_FILES_MAX);
+    const cache = new TailCache(options.tailCacheBytes ?? STORE_DEFAULTS.tailCacheBytes, pool);
     const counters = newCounters();
     const identity = await identify(fileSystem, directory, options.nodeId, options.random);
     options.onOwned?.();
@@ -87,9 +96,12 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
       index,
       indexCache: new IndexCache(INDEX_CACHE_BYTES_MAX),
       files,
-      cache: new TailCache(options.tailCacheBytes ?? STORE_DEFAULTS.tailCacheBytes, pool),
+      cache,
       pool,
-      readAhead: new ReadAheadBudget({ files, pool, clock: options.clock, counters }),
+      readAhead: new ReadAheadBudget({
+        ...{ files, pool, clock: options.clock, counters },
+        onKept: (bytes) => cache.keepElsewhere(bytes),
+      }),
       scheduler: new CommitScheduler(),
       producers: new ProducerBudget({
         producersMax: options.producersMax ?? STORE_DEFAULTS.producersMax,
@@ -167,6 +179,24 @@ export class LogStore {
 
   get counters(): Readonly<StoreCounters> {
     return this.#parts.counters;
+  }
+
+  /** What it keeps in memory so that files are not read, and of buffers that are used again. */
+  get buffers(): readonly BufferUse[] {
+    const { cache, readAhead, pool } = this.#parts;
+    return [
+      { use: 'tail', bytes: cache.bytes, bytesMax: cache.bytesMax },
+      { use: 'read_ahead', bytes: readAhead.bytes, bytesMax: READ_AHEAD_BYTES_MAX },
+      { use: 'free', bytes: pool.bytes, bytesMax: POOL_BYTES_MAX },
+    ];
+  }
+
+  /**
+   * Somebody keeps so many bytes of records more, or less, because they are likely to be read soon: the newest records make
+   * way for them, down to a quarter of `tailCacheBytes`.
+   */
+  keepElsewhere(bytes: number): void {
+    this.#parts.cache.keepElsewhere(bytes);
   }
 
   /** Less is free than the reserve: appends are refused until there is more. */

@@ -23,6 +23,8 @@ export interface ReadAheadOptions {
   readonly pool: BufferPool;
   readonly clock: Clock;
   readonly counters: StoreCounters;
+  /** Told of bytes that are kept more, or less. */
+  onKept(bytes: number): void;
 }
 
 /** What all logs keep read ahead, longest unused first, and its bound. */
@@ -58,10 +60,13 @@ export class ReadAheadBudget {
   add(kept: KeptBlock): void {
     this.#kept.add(kept);
     this.#bytes += kept.byteLength;
+    this.options.onKept(kept.byteLength);
   }
 
   remove(kept: KeptBlock): void {
-    if (this.#kept.delete(kept)) this.#bytes -= kept.byteLength;
+    if (!this.#kept.delete(kept)) return;
+    this.#bytes -= kept.byteLength;
+    this.options.onKept(-kept.byteLength);
   }
 
   touch(kept: KeptBlock): void {

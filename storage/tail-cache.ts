@@ -1,4 +1,6 @@
-// Recent batches of all partitions in memory, within one bound. A chunk mirrors a stretch of a segment file byte for
+// Recent batches of all partitions in memory, within one bound. Whoever else keeps records because they are likely to be
+// read soon (blocks read ahead, what a front end has encoded) keeps them within the same bound: the oldest chunks make
+// way, down to a quarter of it. A chunk mirrors a stretch of a segment file byte for
 // byte; the newest chunk of a partition is also its write buffer: appends encode into it, commits write from it and
 // readers are served from it, with no copy between them.
 //
@@ -39,6 +41,8 @@ export class Chunk implements Linked<Chunk> {
   older: Chunk | undefined = undefined;
   newer: Chunk | undefined = undefined;
   isCached = false;
+  /** Where its memory goes with the last lease; undefined while it is cached, or when it may be on its way to the disk. */
+  leavesTo: BufferPool | undefined = undefined;
   readonly #owner: ChunkOwner;
 
   constructor(bytes: Buffer, owner: ChunkOwner) {
@@ -84,9 +88,11 @@ export class ChunkRange implements RecordRange {
   }
 
   release(): void {
-    if (this.#chunk === undefined) return;
-    this.#chunk.leases--;
+    const chunk = this.#chunk;
+    if (chunk === undefined) return;
     this.#chunk = undefined;
+    chunk.leases--;
+    if (chunk.leases === 0) chunk.leavesTo?.giveBack(chunk.bytes);
   }
 }
 
@@ -94,16 +100,31 @@ export interface ChunkOwner {
   forget(chunk: Chunk): void;
 }
 
+/** What the chunks have of the bound, whatever others keep. */
+const CHUNKS_SHARE_MIN = 1 / 4;
+
 /** The chunks of all partitions, oldest first, and their bound. */
 export class TailCache {
-  readonly #bytesMax: number;
+  readonly bytesMax: number;
   readonly #pool: BufferPool;
   readonly #chunks = new UseOrder<Chunk>();
   #bytes = 0;
+  #elsewhereBytes = 0;
 
   constructor(bytesMax: number, pool: BufferPool) {
-    this.#bytesMax = bytesMax;
+    this.bytesMax = bytesMax;
     this.#pool = pool;
+  }
+
+  /** Of the chunks. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Somebody else keeps so many bytes of records more, or less. */
+  keepElsewhere(bytes: number): void {
+    this.#elsewhereBytes += bytes;
+    if (bytes > 0) this.trim();
   }
 
   newChunk(roomBytes: number, owner: ChunkOwner): Chunk {
@@ -125,22 +146,26 @@ export class TailCache {
     this.#chunks.remove(chunk);
     this.#bytes -= chunk.bytes.length;
     // A chunk that may not be evicted may be on its way to the disk.
-    if (chunk.evictable && chunk.leases === 0) this.#pool.giveBack(chunk.bytes);
+    if (!chunk.evictable) return;
+    if (chunk.leases === 0) this.#pool.giveBack(chunk.bytes);
+    else chunk.leavesTo = this.#pool;
   }
 
   /** What may not be evicted takes more than all may. */
   get isOverfull(): boolean {
-    return this.#bytes > this.#bytesMax;
+    return this.#bytes > this.bytesMax;
   }
 
   /** Evicts down to the bound; chunks that may not go are passed over and tried again next time. */
   trim(): void {
-    if (this.#bytes <= this.#bytesMax) return;
+    const { bytesMax } = this;
+    const bound = Math.max(bytesMax * CHUNKS_SHARE_MIN, bytesMax - this.#elsewhereBytes);
+    if (this.#bytes <= bound) return;
     for (const chunk of this.#chunks) {
       if (!chunk.evictable) continue;
       chunk.evict();
       this.remove(chunk);
-      if (this.#bytes <= this.#bytesMax) return;
+      if (this.#bytes <= bound) return;
     }
   }
 }

@@ -1,6 +1,7 @@
 // The metrics of the hub, for all listeners together. What makes their text is imported when somebody first asks: a start does
-// not pay for it. From then on it is watched how late the event loop is.
+// not pay for it. How late the event loop is is watched from the start on.
 import type { MetricSink } from '../../protocols/port.ts';
+import { EventLoopDelay } from '../metrics/event-loop-delay.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { HttpCounters } from './http-counters.ts';
 import type { Operations } from './operations.ts';
@@ -15,10 +16,13 @@ export interface LazyMetricsOptions {
 
 export class LazyMetrics {
   readonly #options: LazyMetricsOptions;
+  readonly #eventLoopDelay: EventLoopDelay;
   #metrics: Promise<Metrics> | undefined;
 
   constructor(options: LazyMetricsOptions) {
     this.#options = options;
+    const { hub } = options.target;
+    this.#eventLoopDelay = new EventLoopDelay(hub.clock, hub.histogram());
   }
 
   /** Topics that are told of when nobody names any. */
@@ -43,6 +47,7 @@ export class LazyMetrics {
         collect: (sink: MetricSink) => {
           target.collect(sink);
           counters.collect(sink);
+          sink.addHistogram('event_loop_delay_seconds', this.#eventLoopDelay.seconds);
           const reloads = operations?.configuration?.reloads;
           if (reloads === undefined) return;
           sink.add('config_reload_total', reloads.applied, { result: 'applied' });
@@ -54,6 +59,7 @@ export class LazyMetrics {
   }
 
   async close(): Promise<void> {
+    this.#eventLoopDelay.close();
     (await this.#metrics)?.close();
   }
 }

@@ -159,6 +159,10 @@ export class LocalHub implements Hub {
     return new BatchCursor();
   }
 
+  keepElsewhere(bytes: number): void {
+    this.#store.keepElsewhere(bytes);
+  }
+
   diskSpace(): Promise<DiskSpace | undefined> {
     return this.#store.diskSpace();
   }

@@ -82,6 +82,13 @@ export const METRICS = {
   disk_free_bytes: gauge('Free on the file system of the data'),
   disk_total_bytes: gauge('Size of the file system of the data'),
 
+  buffer_bytes: gauge(
+    'Memory for records, and for what of requests and answers is on its way, by what for',
+    'use',
+  ),
+  buffer_bytes_max: gauge('What of that there may be', 'use'),
+  event_loop_delay_seconds: histogram('How late the event loop comes to what is due'),
+
   config_reload_total: counter('Times that another configuration was to be taken', 'result'),
 } as const satisfies Readonly<Record<string, MetricDefinition>>;
 

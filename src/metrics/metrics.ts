@@ -6,21 +6,18 @@ import { DETAILED_METRICS, METRICS, type MetricDefinition, PREFIX } from './defi
 import { collectHub, collectTopic, type MetricsTarget } from './hub-metrics.ts';
 import { Samples } from './samples.ts';
 
-/** How often it is looked how late timers are: ten times a second costs an idle hub nothing that can be seen. */
-const EVENT_LOOP_PRECISION_MS = 100;
+/** prom-client's look at the event loop, which is not told: this is how seldom it may be. */
+const EVENT_LOOP_PRECISION_MS = 2 ** 31 - 1;
+const EVENT_LOOP_PREFIX = 'nodejs_eventloop_lag';
 
 export class Metrics {
   readonly #target: MetricsTarget;
   readonly #version: string;
-  readonly #process = new Registry();
+  readonly #process = processRegistry();
 
   constructor(target: MetricsTarget, version: string) {
     this.#target = target;
     this.#version = version;
-    collectDefaultMetrics({
-      register: this.#process,
-      eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS,
-    });
   }
 
   async text(): Promise<string> {
@@ -39,6 +36,15 @@ export class Metrics {
   close(): void {
     this.#process.clear();
   }
+}
+
+/** What prom-client knows of the process, but for the event loop, of which `event_loop_delay_seconds` tells. */
+export function processRegistry(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS });
+  for (const { name } of registry.getMetricsAsArray())
+    if (name.startsWith(EVENT_LOOP_PREFIX)) registry.removeSingleMetric(name);
+  return registry;
 }
 
 async function textOf(

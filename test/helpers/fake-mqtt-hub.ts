@@ -289,6 +289,10 @@ export class FakeHub implements Hub {
     throw new Error('not of this fake');
   }
 
+  keepElsewhere(): never {
+    throw new Error('not of this fake');
+  }
+
   diskSpace(): never {
     throw new Error('not of this fake');
   }

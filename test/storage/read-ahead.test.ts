@@ -205,7 +205,16 @@ describe('the budget of read-ahead', () => {
     const clock = new TestClock();
     const pool = new BufferPool(0);
     const files = new OpenFiles(new FaultyFileSystem(['/']).process(), 1);
-    const budget = new ReadAheadBudget({ files, pool, clock, counters });
+    let keptBytes = 0;
+    const budget = new ReadAheadBudget({
+      files,
+      pool,
+      clock,
+      counters,
+      onKept: (bytes) => {
+        keptBytes += bytes;
+      },
+    });
     const owner = { drop: (block: object) => budget.remove(block as never) }; // a block's owner drops it
     const kept = Array.from({ length: READ_AHEAD_BYTES_MAX / READ_AHEAD_BLOCK_BYTES }, () => ({
       owner,
@@ -222,6 +231,7 @@ describe('the budget of read-ahead', () => {
     kept[5]!.usedUp = true;
     expect(budget.hasRoom(READ_AHEAD_BLOCK_BYTES)).toBe(true);
     expect(budget.bytes).toBe(READ_AHEAD_BYTES_MAX - READ_AHEAD_BLOCK_BYTES);
+    expect(keptBytes).toBe(budget.bytes);
     expect(budget.hasRoom(2 * READ_AHEAD_BLOCK_BYTES)).toBe(false);
     clock.advance(60_000);
     expect(budget.hasRoom(2 * READ_AHEAD_BLOCK_BYTES)).toBe(true);
@@ -269,6 +279,7 @@ describe('a segment that leaves the log while a reader waits for its file', () =
       pool,
       clock: new TestClock(),
       counters: { readAheads: 0 } as StoreCounters, // the one that it counts
+      onKept: () => {},
     });
     const reader = new LogReader({ files: openFiles, pool, readAhead } as StoreParts, {
       segments,

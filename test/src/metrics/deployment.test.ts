@@ -1,17 +1,19 @@
 // The dashboard and the alert rules that are shipped ask for nothing that the hub does not give.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { collectDefaultMetrics, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { METRICS, PREFIX } from '../../../src/metrics/definitions.ts';
+import { processRegistry } from '../../../src/metrics/metrics.ts';
 
 const deploy = (name: string): string =>
   readFileSync(join(import.meta.dirname, '../../../config/deploy', name), 'utf8');
 
 const ENDINGS = ['_bucket', '_sum', '_count'];
-const registry = new Registry();
-collectDefaultMetrics({ register: registry });
-const ofProcess = new Set(registry.getMetricsAsArray().map(({ name }) => name));
+const ofProcess = new Set(
+  processRegistry()
+    .getMetricsAsArray()
+    .map(({ name }) => name),
+);
 
 /** Metrics of an expression, with the labels that it asks for in braces. */
 function askedFor(expression: string): { readonly name: string; readonly labels: readonly string[] }[] {
