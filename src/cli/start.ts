@@ -3,8 +3,10 @@
 
 import { Configuration } from '../config/configuration.ts';
 import type { LoadedConfig } from '../config/load.ts';
+import { SYSTEM_CLOCK } from '../hub/clock.ts';
 import { type HubLog, openLog } from '../log/hub-log.ts';
 import type { Broker } from '../running-broker.ts';
+import { boundYoungGeneration } from '../young-generation.ts';
 import { banner } from './banner.ts';
 import { type ConfigOptions, configFromOptions, loadOptionsOf } from './config-option.ts';
 import { packageVersion } from './package-files.ts';
@@ -17,6 +19,7 @@ export async function start(told: ConfigOptions, surroundings: Surroundings): Pr
   const options = loadOptionsOf(told, surroundings);
   const config = await configFromOptions(options, surroundings);
   if (!config) return EXIT.failed;
+  boundYoungGeneration(SYSTEM_CLOCK);
   const log = await openLog({ ...config.log, output: process.stderr });
   endOnFault(log);
   const firstSignal = listenForSignals({ source: process, exit: (code) => process.exit(code), log });
