@@ -58,10 +58,11 @@ function hash(bytes: Uint8Array, start: number, end: number, seed: number): numb
   return value ^ (value >>> 15);
 }
 
-function equal(key: Uint8Array, bytes: Uint8Array, start: number, end: number): boolean {
+export function equal(key: Uint8Array, bytes: Uint8Array, start: number, end: number): boolean {
   const length = key.length;
   if (length !== end - start) return false;
-  for (let at = 0; at < length; at++) {
+  // Names differ towards their ends.
+  for (let at = length - 1; at >= 0; at--) {
     if (key[at] !== bytes[start + at]) return false;
   }
   return true;

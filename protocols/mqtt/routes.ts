@@ -1,7 +1,7 @@
 // Where a publish goes: from the bytes of its topic name to a partition. Seen topics are found again without decoding
 // a string; the table is bounded and shared by all connections.
 import type { Hub, Partition, TopicView } from '../port.ts';
-import { ByteKeyedCache } from './byte-keyed-cache.ts';
+import { ByteKeyedCache, equal } from './byte-keyed-cache.ts';
 import { MqttError, malformed } from './errors.ts';
 import type { Mapped, Mappings } from './mapping/mappings.ts';
 import type { MqttOptions } from './options.ts';
@@ -86,20 +86,30 @@ export class Routes {
   readonly #limits: TopicLimits;
   readonly #mappings: Mappings;
   readonly #cache = new ByteKeyedCache<Route>(SLOTS, TOPIC_BYTES_MAX);
+  /** Found last: a client mostly publishes to the topic that it has published to before. */
+  #last: Route | undefined;
 
   constructor(hub: Hub, limits: TopicLimits, mappings: Mappings) {
     this.#hub = hub;
     this.#limits = limits;
     this.#mappings = mappings;
-    mappings.onReplaced(() => this.#cache.clear());
+    mappings.onReplaced(() => {
+      this.#cache.clear();
+      this.#last = undefined;
+    });
     hub.topics.onChange(({ kind, topic }) => {
-      if (kind === 'deleted') for (const route of this.#cache.values()) route.forget(topic.topicId);
+      if (kind !== 'deleted') return;
+      this.#last = undefined;
+      for (const route of this.#cache.values()) route.forget(topic.topicId);
     });
   }
 
   /** @throws MqttError when the bytes are no topic name: the connection ends, since no client may send them. */
   find(bytes: Buffer, start: number, end: number): Route {
-    return this.#cache.get(bytes, start, end, 0) ?? this.#add(bytes, start, end);
+    if (this.#last !== undefined && equal(this.#last.key, bytes, start, end)) return this.#last;
+    const route = this.#cache.get(bytes, start, end, 0) ?? this.#add(bytes, start, end);
+    this.#last = route;
+    return route;
   }
 
   #add(bytes: Buffer, start: number, end: number): Route {

@@ -98,7 +98,7 @@ export class Session {
 
   /** Whether it can be sent something, and its socket is not behind. */
   get hasRoom(): boolean {
-    return this.exchanges.size < this.#inflightMax && this.#pendingBytes <= this.#outputBytesMax >> 1;
+    return this.exchanges.size < this.#inflightMax && this.#pendingBytes() <= this.#outputBytesMax >> 1;
   }
 
   /** Resolves when there is room, or the session is closed: to be asked again then. */
@@ -138,7 +138,7 @@ export class Session {
     }
     const qos = Math.min(message.qos, delivery.qos) as QoS; // one of the two
     if (qos > 0 && this.exchanges.size >= this.#inflightMax) return false;
-    if (this.#pendingBytes > this.#outputBytesMax) {
+    if (this.#pendingBytes() > this.#outputBytesMax) {
       if (qos > 0) return false;
       this.#dropSlow();
       return true;
@@ -203,8 +203,8 @@ export class Session {
     return true;
   }
 
-  /** What has not left for the kernel, and what waits for the disk before it may. */
-  get #pendingBytes(): number {
+  /** What has not left for the kernel, and what waits for the disk before it may. No getter: a private one costs 10 ns more. */
+  #pendingBytes(): number {
     return this.#output.pendingBytes + (this.durable?.heldBytes ?? 0);
   }
 
@@ -225,7 +225,7 @@ export class Session {
 
   /** Whether the client's Receive Maximum lets another of them be taken up. */
   get canTakeUp(): boolean {
-    return this.exchanges.active < this.#inflightMax && this.#pendingBytes <= this.#outputBytesMax;
+    return this.exchanges.active < this.#inflightMax && this.#pendingBytes() <= this.#outputBytesMax;
   }
 
   /** Sends a message again under its packet identifier, marked as such [MQTT-3.3.1-1] [MQTT-4.4.0-1]. */
