@@ -1,6 +1,7 @@
 // What those who append are given to wait for: batches that share one write, and one flush, share their promises.
 import type { StorageError } from './errors.ts';
 import type { StoredBatch } from './producer-state.ts';
+import type { DirtyRange } from './tail-cache.ts';
 
 /** The promises never reject. */
 export interface Commit {
@@ -21,6 +22,8 @@ export interface Append extends Commit {
 export class CommitGroup implements Commit {
   batches = 0;
   records = 0;
+  /** Of its finished batches. */
+  byteLength = 0;
   /** One past the last offset in it. */
   endOffset = 0;
   /** It is committed with its flush, not with its write. */
@@ -49,6 +52,18 @@ export class CommitGroup implements Commit {
   settleWritten(error: StorageError | undefined): void {
     this.#written.settle(error);
   }
+}
+
+/** A commit under way: what it writes, and who is told. */
+export interface RunningCommit {
+  readonly group: CommitGroup | undefined;
+  readonly ranges: readonly DirtyRange[];
+  readonly byteLength: number;
+  /** Of the flush that ends it. */
+  readonly flush: Outcome | undefined;
+  readonly startedAtMs: number;
+  /** Resolves when the one before has ended, or failed. */
+  before: Promise<void> | undefined;
 }
 
 export class GroupedAppend implements Append {

@@ -1,56 +1,25 @@
-// Group commit of one partition: one write and one fdatasync in flight, shared by every batch that is finished when
-// it starts; what is finished meanwhile goes with the next. Also the watchdog, and the rule that after a failed or
-// hung write or flush nothing is retried: the page cache may have dropped what it failed to write, so a second
-// fdatasync that succeeds proves nothing.
+// Group commit of one partition: a write and a flush, shared by every batch that is finished when they start; what is
+// finished meanwhile goes with the next. Also the rule that after a failed or hung write or flush nothing is retried: the
+// page cache may have dropped what it failed to write, so a second fdatasync that succeeds proves nothing.
 //
 // A commit is a write and, when the dial says so (flush-dial.ts), a flush; its group is told with the one or the other.
 // One that is told with its flush goes through a file whose writes are flushes: half as many turns of the thread pool.
-import type { CommitGroup, Outcome } from './commit-group.ts';
-import type { Clock, Log, Timer } from './environment.ts';
+//
+// Beside such a commit a second one may be under way, if enough waits for it: then the disk need not wait until this
+// process comes to hear that the first is done. Whatever they tell and count is in their order: the second one has not
+// happened before the first one has.
+import type { CommitGroup, Outcome, RunningCommit } from './commit-group.ts';
+import type { CommitHost } from './commit-host.ts';
+import type { CommitScheduler } from './commit-scheduler.ts';
+import { CommitWatchdog } from './commit-watchdog.ts';
+import type { Clock, Log } from './environment.ts';
 import { errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
 import type { OpenFile } from './file-system.ts';
-import { FlushDial, type Flushed, type FlushPolicy } from './flush-dial.ts';
+import { FlushDial, type FlushPolicy } from './flush-dial.ts';
 import { UNFLUSHED_LOG_BYTES_MAX } from './limits.ts';
 import type { OpenFiles } from './open-files.ts';
 import type { Segment } from './segment.ts';
 import type { DirtyRange } from './tail-cache.ts';
-
-/** What a committer asks of its partition. */
-export interface CommitHost {
-  /** Finishes the shared batch, so that it goes with the group that starts now. */
-  sealShared(): void;
-  dirty(): DirtyRange[];
-  /** Makes the file of a segment, durably named. */
-  createSegment(segment: Segment, synchronous: boolean): Promise<void>;
-  /** The segment is whole and on disk, and its successor begins. */
-  segmentClosed(segment: Segment): void;
-  /** These bytes are on disk. */
-  bytesFlushed(ranges: readonly DirtyRange[]): void;
-  /** All that was written is on disk. Called after `bytesFlushed`, before the promises that say so resolve. */
-  flushed(flushed: Flushed, tookMs: number): void;
-  /** All below the offset may be seen. Called before the promises that say so resolve, and after `flushed` if that comes too. */
-  committed(endOffset: number): void;
-  failed(error: StorageError): void;
-  /** Finished bytes of all partitions that are not on disk. */
-  unflushedBytes(): number;
-  /** What is not on disk cannot leave the memory. */
-  memoryIsShort(): boolean;
-}
-
-/** Starts commits of logs at rest at the end of the tick: all appends of a tick, of every connection, share them. */
-export class CommitScheduler {
-  #waiting: Committer[] = [];
-
-  schedule(committer: Committer): void {
-    this.#waiting.push(committer);
-    if (this.#waiting.length > 1) return;
-    setImmediate(() => {
-      const due = this.#waiting;
-      this.#waiting = [];
-      for (const each of due) each.start();
-    });
-  }
-}
 
 /** What committers share. */
 export interface CommitterParts {
@@ -59,6 +28,8 @@ export interface CommitterParts {
   readonly clock: Clock;
   readonly flushTimeoutMs: number;
   readonly log: Log;
+  /** What a second commit has at least. */
+  readonly commitBesideBytes: number;
 }
 
 export class Committer {
@@ -66,18 +37,21 @@ export class Committer {
   readonly #parts: CommitterParts;
   readonly #name: string;
   readonly #dial: FlushDial;
-  /** The group that batches join now; the group whose bytes are on their way. */
+  /** The group that batches join now. */
   #open: CommitGroup | undefined;
-  #inFlight: CommitGroup | undefined;
-  #committing = false;
+  /** The commit under way, and the one beside it. */
+  #first: RunningCommit | undefined;
+  #second: RunningCommit | undefined;
+  /** Resolves when the last commit that began has ended. */
+  #ended: Promise<void> | undefined;
+  /** Commits that the file system may still have something of. */
+  #unsettled = 0;
   /** All below it is committed, as far as this opening knows. */
   #committedOffset = 0;
-  /** Of the flush that ends the commit under way. */
-  #flush: Outcome | undefined;
   #scheduled = false;
   #failure: StorageError | undefined;
-  #startedAtMs = 0;
-  #watchdog: Timer | undefined;
+  /** Made for the first commit: most logs are quiet. */
+  #watchdog: CommitWatchdog | undefined;
   /** The file that the last commit wrote to. */
   #segment: Segment | undefined;
   /** End in that file of what was written; of what somebody was told is committed. */
@@ -86,8 +60,9 @@ export class Committer {
   /** Written behind the last flush: at most UNFLUSHED_LOG_BYTES_MAX, or one chunk that is larger. */
   #unsyncedBytes = 0;
   #datasyncFailed = false;
+  /** Whether the last write was its own flush. */
+  #isSynchronous = false;
   readonly #idleWaiters: (() => void)[] = [];
-  #settled = true;
   #abandoned = false;
 
   constructor(host: CommitHost, parts: CommitterParts, name: string, policy: FlushPolicy) {
@@ -108,6 +83,8 @@ export class Committer {
     if (this.#open === undefined) {
       this.#open = this.#dial.newGroup();
       this.#schedule();
+    } else if (this.#first !== undefined) {
+      this.#schedule();
     }
     return this.#open;
   }
@@ -115,9 +92,8 @@ export class Committer {
   /** The group that commits what ends at `endOffset`; undefined when it is committed. */
   covering(endOffset: number): CommitGroup | undefined {
     if (endOffset <= this.#committedOffset) return undefined;
-    return this.#inFlight !== undefined && endOffset <= this.#inFlight.endOffset
-      ? this.#inFlight
-      : this.#open;
+    const running = [this.#first?.group, this.#second?.group];
+    return running.find((group) => group !== undefined && endOffset <= group.endOffset) ?? this.#open;
   }
 
   setPolicy(policy: FlushPolicy): void {
@@ -128,8 +104,9 @@ export class Committer {
   flush(): Promise<StorageError | undefined> {
     if (this.#failure !== undefined) return Promise.resolve(this.#failure);
     if (this.#open === undefined) {
-      if (this.#flush !== undefined) return this.#flush.promise;
-      if (!this.#committing && this.#dial.isEmpty) return Promise.resolve(undefined);
+      const last = this.#second ?? this.#first;
+      if (last?.flush !== undefined) return last.flush.promise;
+      if (last === undefined && this.#dial.isEmpty) return Promise.resolve(undefined);
     }
     const flushed = this.#dial.ask();
     this.#schedule();
@@ -145,27 +122,25 @@ export class Committer {
   /** Begins a commit of what there is: for the scheduler, and when the one before is done. */
   start(): void {
     this.#scheduled = false;
-    if (this.#failure !== undefined || this.#committing) return;
+    if (this.#failure !== undefined || this.#second !== undefined) return;
     if (this.#open === undefined && (!this.#dial.isAsked || this.#dial.isEmpty)) return;
+    if (this.#first !== undefined && !this.#mayRunBeside(this.#first)) return;
     try {
       this.#host.sealShared();
     } catch (error) {
       this.#fail(storageErrorOf(error, `finishing a batch of ${this.#name}`));
       return;
     }
-    const group = this.#open;
-    const ranges = this.#host.dirty();
-    this.#open = undefined;
-    this.#inFlight = group;
-    this.#flush = this.#dial.isDue(group, ranges) ? this.#dial.begin() : undefined;
-    this.#committing = true;
-    this.#settled = false;
-    this.#startedAtMs = this.#parts.clock.monotonic();
-    this.#watch(this.#parts.flushTimeoutMs);
-    this.#commit(group, ranges).then(
+    const commit = this.#begin();
+    if (this.#first === undefined) this.#first = commit;
+    else this.#second = commit;
+    this.#unsettled++;
+    this.#watchdog ??= this.#newWatchdog();
+    this.#watchdog.watch();
+    this.#ended = this.#commit(commit).then(
       () => {
         try {
-          this.#finish(group);
+          this.#finish(commit);
         } catch (error) {
           // A fault of this program, which is not the other logs' and not the process's.
           this.#fail(storageErrorOf(error, `ending a commit of ${this.#name}`));
@@ -181,7 +156,7 @@ export class Committer {
 
   /** Whether the file system has nothing more of ours; after a failure it may hang for long. */
   get isSettled(): boolean {
-    return this.#settled;
+    return this.#unsettled === 0;
   }
 
   /** Whether the segment may still be written to or flushed. */
@@ -208,48 +183,77 @@ export class Committer {
   /** Stops the timers. Nothing is under way any more, or nobody waits for it. */
   close(): void {
     this.#watchdog?.cancel();
-    this.#watchdog = undefined;
     this.#dial.close();
   }
 
   get #isIdle(): boolean {
-    return this.#failure !== undefined || (this.#open === undefined && !this.#committing);
+    return this.#failure !== undefined || (this.#open === undefined && this.#first === undefined);
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#committing) return;
+    if (this.#scheduled || this.#second !== undefined) return;
+    // It goes with the next commit.
+    if (this.#first !== undefined && !this.#isSynchronous) return;
     this.#scheduled = true;
     this.#parts.scheduler.schedule(this);
   }
 
-  async #commit(group: CommitGroup | undefined, ranges: readonly DirtyRange[]): Promise<void> {
+  /**
+   * Whether the open group may be written while that commit is under way: both end with their flush, there is enough of it
+   * to be worth one, and no more is on its way than recovery writes again. Where a write is not its flush, a flush would
+   * be of both.
+   */
+  #mayRunBeside({ group, byteLength }: RunningCommit): boolean {
+    const open = this.#open;
+    if (open?.durable !== true || group?.durable !== true || !this.#isSynchronous) return false;
+    if (open.byteLength < this.#parts.commitBesideBytes) return false;
+    return byteLength + open.byteLength <= UNFLUSHED_LOG_BYTES_MAX;
+  }
+
+  #begin(): RunningCommit {
+    const group = this.#open;
+    const ranges = this.#host.takeDirty();
+    this.#open = undefined;
+    const flush = this.#dial.isDue(group, ranges) ? this.#dial.begin() : undefined;
+    const byteLength = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
+    const before = this.#first === undefined ? undefined : this.#ended;
+    const startedAtMs = this.#parts.clock.monotonic();
+    return { group, ranges, byteLength, flush, startedAtMs, before };
+  }
+
+  async #commit(commit: RunningCommit): Promise<void> {
+    const { group, ranges } = commit;
     const { files } = this.#parts;
     for (const range of ranges) {
-      const { chunk, end } = range;
+      const { chunk, start, end } = range;
       const segment = chunk.segment!; // set with the chunk's first finished batch
-      if (segment !== this.#segment) await this.#changeTo(segment, group?.durable === true);
-      // Given up by the watchdog: what still comes back must not write on.
+      // A file begins when all before it is on disk.
+      if (segment !== this.#segment && commit.before !== undefined) await commit.before;
+      // Given up by the watchdog, or the one before has failed: nothing more is written.
       if (this.#failure !== undefined) return;
-      const start = chunk.written;
+      if (segment !== this.#segment) await this.#changeTo(segment, group?.durable === true);
+      if (this.#failure !== undefined) return;
       // Recovery writes again what may be in memory alone, and must know how much that is.
       const unsyncedBytes = this.#unsyncedBytes + end - start;
       if (this.#unsyncedBytes > 0 && unsyncedBytes > UNFLUSHED_LOG_BYTES_MAX) await this.#datasync();
       if (this.#failure !== undefined) return;
       const write = (file: OpenFile): Promise<boolean> => this.#write(file, range);
       const isOnDisk = await files.with(segment.path, write, group?.durable);
-      chunk.written = end;
+      if (commit.before !== undefined) await commit.before;
+      commit.before = undefined;
+      if (this.#failure !== undefined) return;
+      this.#isSynchronous = isOnDisk;
       if (!isOnDisk) this.#unsyncedBytes += end - start;
       this.#writtenBytes = chunk.filePosition + end;
-      this.#dial.wroteRange(range, end - start);
+      this.#dial.wroteRange(range);
     }
     if (this.#failure !== undefined) return;
-    if (group !== undefined) this.#wrote(group);
-    if (this.#flush !== undefined && this.#unsyncedBytes > 0) await this.#datasync();
+    if (group !== undefined) this.#wrote(group, commit.startedAtMs);
+    if (commit.flush !== undefined && this.#unsyncedBytes > 0) await this.#datasync();
   }
 
   /** Whether what was written is on disk as well. */
-  async #write(file: OpenFile, { chunk, end }: DirtyRange): Promise<boolean> {
-    const start = chunk.written;
+  async #write(file: OpenFile, { chunk, start, end }: DirtyRange): Promise<boolean> {
     const isSynchronous = file.isSynchronous === true;
     try {
       await file.write(chunk.bytes, start, end - start, chunk.filePosition + start);
@@ -261,8 +265,8 @@ export class Committer {
     return isSynchronous;
   }
 
-  #wrote(group: CommitGroup): void {
-    this.#dial.wroteGroup(group, this.#startedAtMs);
+  #wrote(group: CommitGroup, startedAtMs: number): void {
+    this.#dial.wroteGroup(group, startedAtMs);
     if (!group.durable) {
       this.#toldBytes = this.#writtenBytes;
       this.#tellCommitted(group);
@@ -300,42 +304,46 @@ export class Committer {
     }
   }
 
-  #finish(group: CommitGroup | undefined): void {
+  #finish(commit: RunningCommit): void {
     // The watchdog may have given up on this commit: what was said to have failed stays failed.
     if (this.#failure !== undefined) return;
-    const flush = this.#flush;
-    this.#committing = false;
-    this.#inFlight = undefined;
-    this.#flush = undefined;
-    try {
-      if (flush === undefined) this.#dial.startTimer();
-      else this.#finishFlush(group, flush);
-    } catch (error) {
-      // Whoever waits for them is told with all others.
-      this.#inFlight = group;
-      this.#flush = flush;
-      throw error;
-    }
+    if (commit.flush === undefined) this.#dial.startTimer();
+    else this.#finishFlush(commit, commit.flush);
+    // Only now: until here whoever waits for it is told of a failure with all others.
+    this.#first = this.#second;
+    this.#second = undefined;
     // Not at the end of the tick: what joined meanwhile has waited for a whole commit, and the disk would wait for it.
     if (this.#open !== undefined || this.#dial.isAsked) this.start();
     this.#tellIdle();
   }
 
-  #finishFlush(group: CommitGroup | undefined, flush: Outcome): void {
+  #finishFlush({ group, startedAtMs }: RunningCommit, flush: Outcome): void {
     this.#host.bytesFlushed(this.#dial.takeRanges());
     this.#toldBytes = this.#writtenBytes;
-    this.#host.flushed(this.#dial.take(), this.#parts.clock.monotonic() - this.#startedAtMs);
+    this.#host.flushed(this.#dial.take(), this.#parts.clock.monotonic() - startedAtMs);
     if (group?.durable) this.#tellCommitted(group);
     flush.settle(undefined);
+  }
+
+  #newWatchdog(): CommitWatchdog {
+    const { clock, flushTimeoutMs } = this.#parts;
+    const late = `${this.#name}: a flush was not done in ${flushTimeoutMs} ms`;
+    return new CommitWatchdog({
+      ...{ clock, timeoutMs: flushTimeoutMs },
+      startedAtMs: () => this.#first?.startedAtMs,
+      onTimeout: () => this.#fail(new StorageError('io', late)),
+    });
   }
 
   #fail(error: StorageError): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
     this.#watchdog?.cancel();
-    for (const group of [this.#inFlight, this.#open]) group?.settleWritten(error);
-    for (const flush of [this.#flush, this.#dial.close()]) flush?.settle(error);
-    this.#inFlight = undefined;
+    const running = [this.#first, this.#second];
+    for (const group of [...running.map((each) => each?.group), this.#open]) group?.settleWritten(error);
+    for (const flush of [...running.map((each) => each?.flush), this.#dial.close()]) flush?.settle(error);
+    this.#first = undefined;
+    this.#second = undefined;
     this.#open = undefined;
     this.#host.failed(error);
     this.#tellIdle();
@@ -343,12 +351,13 @@ export class Committer {
 
   /** A promise only after a failure: commits that go well are many. */
   #comeToRest(): Promise<void> | undefined {
-    if (this.#failure === undefined) {
-      this.#settled = !this.#committing; // the next one may have begun
+    // What is still to come back would be written behind the cut.
+    if (this.#failure === undefined || this.#unsettled > 1) {
+      this.#unsettled--;
       return undefined;
     }
     return this.#takeBack().then(() => {
-      this.#settled = true;
+      this.#unsettled--;
     });
   }
 
@@ -384,17 +393,5 @@ export class Committer {
   #tellIdle(): void {
     if (!this.#isIdle) return;
     for (const resolve of this.#idleWaiters.splice(0)) resolve();
-  }
-
-  /** One timer for many commits: when it fires it looks how old the commit under way is, and comes back later. */
-  #watch(delayMs: number): void {
-    this.#watchdog ??= this.#parts.clock.setTimer(delayMs, () => {
-      this.#watchdog = undefined;
-      if (!this.#committing || this.#failure !== undefined) return;
-      const { flushTimeoutMs, clock } = this.#parts;
-      const remainingMs = this.#startedAtMs + flushTimeoutMs - clock.monotonic();
-      if (remainingMs > 0) this.#watch(remainingMs);
-      else this.#fail(new StorageError('io', `${this.#name}: a flush was not done in ${flushTimeoutMs} ms`));
-    });
   }
 }

@@ -86,7 +86,7 @@ export class FlushDial {
     const { flushMessages, flushMs } = this.#policy;
     if (this.#records + (group?.records ?? 0) >= flushMessages || flushMs === 0) return true;
     let bytes = this.#bytes;
-    for (const { chunk, end } of ranges) bytes += end - chunk.written;
+    for (const { start, end } of ranges) bytes += end - start;
     return (
       bytes >= UNFLUSHED_LOG_BYTES_MAX ||
       this.#options.unflushedBytes() >= UNFLUSHED_BYTES_HIGH ||
@@ -104,8 +104,8 @@ export class FlushDial {
     return outcome;
   }
 
-  wroteRange(range: DirtyRange, bytes: number): void {
-    this.#bytes += bytes;
+  wroteRange(range: DirtyRange): void {
+    this.#bytes += range.end - range.start;
     if (this.#ranges.at(-1)?.chunk === range.chunk) this.#ranges.pop();
     this.#ranges.push(range);
   }

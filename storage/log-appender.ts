@@ -349,6 +349,7 @@ export class LogAppender {
     counters.appendedRecords += recordCount;
     group.batches++;
     group.records += recordCount;
+    group.byteLength += byteLength;
     group.endOffset = segment.endOffset;
     return group;
   }

@@ -1,5 +1,5 @@
 // What a commit does to its log: makes files, moves the flushed offset, has index entries and checkpoints stored.
-import type { CommitHost } from './committer.ts';
+import type { CommitHost } from './commit-host.ts';
 import type { StorageError } from './errors.ts';
 import type { Flushed } from './flush-dial.ts';
 import type { LogAppender } from './log-appender.ts';
@@ -46,8 +46,8 @@ export class LogCommits implements CommitHost {
     this.#log.appender().sealShared();
   }
 
-  dirty(): DirtyRange[] {
-    return this.#log.tail.dirty();
+  takeDirty(): DirtyRange[] {
+    return this.#log.tail.takeDirty();
   }
 
   async createSegment(segment: Segment, synchronous: boolean): Promise<void> {

@@ -1,7 +1,7 @@
 // Partitions by name: open, create, delete, close. Opens the data directory and owns what its partitions share.
 import { dirname, join } from 'node:path';
 import { BufferPool } from './buffer-pool.ts';
-import { CommitScheduler } from './committer.ts';
+import { CommitScheduler } from './commit-scheduler.ts';
 import { Compaction, type CompactionOptions } from './compaction.ts';
 import { identify, type NodeIdentity, prepareDirectory, writeIdentity } from './data-directory.ts';
 import { withinDescriptors } from './descriptor-budget.ts';
@@ -116,6 +116,7 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
       indexIntervalBytes: options.indexIntervalBytes ?? STORE_DEFAULTS.indexIntervalBytes,
       checkpointBytes: options.checkpointBytes ?? STORE_DEFAULTS.checkpointBytes,
       flushTimeoutMs: options.flushTimeoutMs ?? STORE_DEFAULTS.flushTimeoutMs,
+      commitBesideBytes: options.commitBesideBytes ?? STORE_DEFAULTS.commitBesideBytes,
     });
   } catch (error) {
     await index.close();

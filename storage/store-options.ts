@@ -24,6 +24,8 @@ export interface LogStoreOptions {
   readonly checkpointBytes?: number;
   /** A flush not done by then fails the partition. Default 30 s. */
   readonly flushTimeoutMs?: number;
+  /** What a log commits while another commit of it is under way has so many bytes at least. Default 32 KiB. */
+  readonly commitBesideBytes?: number;
   /** Below it appends are refused before the disk is full. Default 0: there is no reserve. */
   readonly diskReserveBytes?: number;
   /** Producers that the logs remember, all together; the longest unused goes first. Default 100,000. */
@@ -43,6 +45,7 @@ export const STORE_DEFAULTS = {
   tailCacheBytes: 64 * 1024 * 1024,
   checkpointBytes: 64 * 1024 * 1024,
   flushTimeoutMs: 30_000,
+  commitBesideBytes: 32 * 1024,
   diskReserveBytes: 0,
   producersMax: 100_000,
   producerExpirationMs: 24 * 3_600_000,

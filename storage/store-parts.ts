@@ -1,6 +1,6 @@
 // What every partition of a store shares.
 import type { BufferPool } from './buffer-pool.ts';
-import type { CommitScheduler } from './committer.ts';
+import type { CommitScheduler } from './commit-scheduler.ts';
 import type { DiskSpace } from './disk-space.ts';
 import type { Clock, Log } from './environment.ts';
 import type { FileSystem } from './file-system.ts';
@@ -35,4 +35,5 @@ export interface StoreParts {
   readonly indexIntervalBytes: number;
   readonly checkpointBytes: number;
   readonly flushTimeoutMs: number;
+  readonly commitBesideBytes: number;
 }

@@ -29,7 +29,7 @@ export class Chunk implements Linked<Chunk> {
   endOffset = 0;
   /** End of the finished batches. */
   filled = 0;
-  /** End of what the file system has taken. */
+  /** End of what was handed to the file system. */
   written = 0;
   /** End of what is on disk. */
   flushed = 0;
@@ -216,11 +216,13 @@ export class PartitionTail implements ChunkOwner {
     return undefined;
   }
 
-  /** What has to be written, in order. */
-  dirty(): DirtyRange[] {
+  /** What has to be written, in order. Whoever takes it writes it. */
+  takeDirty(): DirtyRange[] {
     const ranges: DirtyRange[] = [];
     for (const chunk of this.#chunks) {
-      if (chunk.written < chunk.filled) ranges.push({ chunk, end: chunk.filled });
+      if (chunk.written === chunk.filled) continue;
+      ranges.push({ chunk, start: chunk.written, end: chunk.filled });
+      chunk.written = chunk.filled;
     }
     return ranges;
   }
@@ -249,8 +251,9 @@ export class PartitionTail implements ChunkOwner {
   }
 }
 
-/** Finished bytes of a chunk that a commit writes: from its `written` to `end`. */
+/** Finished bytes of a chunk that a commit writes: from `start` to `end`. */
 export interface DirtyRange {
   readonly chunk: Chunk;
+  readonly start: number;
   readonly end: number;
 }

@@ -500,6 +500,7 @@ class Program {
       indexIntervalBytes: 64 + this.#below(1000),
       tailCacheBytes: this.#oneIn(2) ? 0 : 1 << 20,
       checkpointBytes: 500 + this.#below(5000),
+      ...(this.#oneIn(2) ? { commitBesideBytes: 1 } : {}),
       checkIntervalMs: 0,
       compactionMapBytes: this.#oneIn(3) ? 1 : 1 << 16,
       compactionBytesPerSecond: Number.POSITIVE_INFINITY,
