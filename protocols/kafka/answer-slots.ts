@@ -11,10 +11,19 @@ export interface Slot {
   write: WriteAnswer | undefined;
   isReady: boolean;
   result: unknown;
+  afterwards: (() => void) | undefined;
 }
 
 export function newSlot(correlationId: number, timings: Histogram, takenAtMs: number): Slot {
-  return { correlationId, timings, takenAtMs, write: undefined, isReady: false, result: undefined };
+  return {
+    correlationId,
+    timings,
+    takenAtMs,
+    write: undefined,
+    isReady: false,
+    result: undefined,
+    afterwards: undefined,
+  };
 }
 
 /** Requests that took effect and wait for the same promises, as those of one group commit do. */

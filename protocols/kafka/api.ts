@@ -62,38 +62,46 @@ export type Silence = typeof NO_ANSWER | typeof HANG_UP;
 
 export type Answer<Response> = Response | Silence;
 
+/** What there is to say of a {@link Later}, if it is anything. */
+export interface LaterOptions {
+  /** When what may not overlap can start, if that is after the answer. */
+  readonly settled?: Promise<unknown> | undefined;
+  /** Memory that is taken until then and is not counted elsewhere. */
+  readonly heldBytes?: number;
+  /** Called when the client has been sent the answer. */
+  readonly afterwards?: () => void;
+}
+
 /** The request took effect; the answer comes later, and what the client sends next need not wait for it. */
 export class Later<Response> {
   /** When the answer can be written. Requests that have the same promise are answered together. */
   readonly ready: Promise<unknown>;
   /** Makes the answer, given what `ready` resolved with, when its turn to be written has come. */
   readonly answer: (result: unknown) => Answer<Response>;
-  /** When what may not overlap can start, if that is after the answer. */
   readonly settled: Promise<unknown>;
-  /** Memory that is taken until then and is not counted elsewhere. */
   readonly heldBytes: number;
+  readonly afterwards: (() => void) | undefined;
 
   private constructor(
     ready: Promise<unknown>,
     answer: (result: unknown) => Answer<Response>,
-    settled: Promise<unknown>,
-    heldBytes: number,
+    options: LaterOptions,
   ) {
     this.ready = ready;
     this.answer = answer;
-    this.settled = settled;
-    this.heldBytes = heldBytes;
+    this.settled = options.settled ?? ready;
+    this.heldBytes = options.heldBytes ?? 0;
+    this.afterwards = options.afterwards;
   }
 
   /** @param answer called once, so that what is large is made when it is written and never held in line as bytes. */
   static of<Response, Result>(
     ready: Promise<Result>,
     answer: (result: Result) => Answer<Response>,
-    settled: Promise<unknown> = ready,
-    heldBytes = 0,
+    options: LaterOptions = {},
   ): Later<Response> {
     // What it is called with is what this very promise resolved with.
-    return new Later(ready, answer as (result: unknown) => Answer<Response>, settled, heldBytes);
+    return new Later(ready, answer as (result: unknown) => Answer<Response>, options);
   }
 }
 

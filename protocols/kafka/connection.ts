@@ -56,6 +56,8 @@ export class Connection {
   readonly #onHurry: Call['onHurry'] = (listener) => this.#addHurry(listener);
   /** Decoded as far as its header, and waiting for what came before it. */
   #next: Request | undefined;
+  /** To be called when the answers that were written last have left. */
+  #afterwards: (() => void)[] = [];
   /** What requests that took effect hold until they are answered. */
   #heldBytes = 0;
   #isBusy = false;
@@ -81,6 +83,7 @@ export class Connection {
       this.#account();
     });
     socket.on('drain', () => {
+      this.#sent();
       this.#account();
       this.#lastActivityMs = this.#hub.clock.monotonic();
       this.#pump();
@@ -228,6 +231,7 @@ export class Connection {
       this.#scheduleFlush();
       return;
     }
+    slot.afterwards = later.afterwards;
     this.#heldBytes += later.heldBytes;
     this.#pending.set(api, (this.#pending.get(api) ?? 0) + 1);
     const waiting = this.#waitingFor(api, later);
@@ -284,11 +288,13 @@ export class Connection {
     let isHangingUp = false;
     try {
       const nowMs = this.#hub.clock.monotonic();
-      for (const { write, isReady, correlationId, result, timings, takenAtMs } of this.#slots) {
+      for (const slot of this.#slots) {
+        const { write, isReady, correlationId, result, timings, takenAtMs } = slot;
         if (!isReady || write === undefined) break;
         isHangingUp = write(writer, correlationId, result) === HANG_UP;
         if (isHangingUp) break;
         timings.observe((nowMs - takenAtMs) / 1000);
+        if (slot.afterwards !== undefined) this.#afterwards.push(slot.afterwards);
         answered++;
       }
     } catch (error) {
@@ -298,9 +304,18 @@ export class Connection {
     }
     this.#slots.splice(0, answered);
     if (writer.length > 0) writer.writeTo(this.#socket);
+    if (this.#afterwards.length > 0 && this.#socket.writableLength === 0) setImmediate(() => this.#sent());
     this.#account();
     if (isHangingUp) this.#hangUp();
     this.#pump();
+  }
+
+  /** The system has all that was written. */
+  #sent(): void {
+    if (this.#afterwards.length === 0 || this.#socket.writableLength > 0) return;
+    const due = this.#afterwards;
+    this.#afterwards = [];
+    for (const afterwards of due) afterwards();
   }
 
   // ------------------------------------------------------------------------------------------ closing
@@ -348,6 +363,7 @@ export class Connection {
     this.#options.memory.set(this, 0);
     this.#hurry('gone');
     this.#slots.length = 0;
+    this.#afterwards = [];
     this.#next = undefined;
     this.#options.onClosed(this);
   }

@@ -5,7 +5,10 @@
 // that follow each other do, because an answer that begins with a stretch ends with one (readItem in fetch-reading.ts).
 // What lies in a stretch never changes under its offsets but by compaction, and a reader may have come before that: by no
 // more than a stretch's age.
+//
+// A stretch that was encoded ahead of a reader (fetch-ahead.ts) is for that one, and is gone when it has come.
 import type { AbortedTransaction, Clock, Partition, Visibility } from '../port.ts';
+import { type LastingBytes, LastingPool } from './wire/lasting-bytes.ts';
 
 /** Of all partitions together; those that answers on their way still have are beside it. */
 const BYTES_MAX = 16 * 1024 * 1024;
@@ -17,17 +20,29 @@ const AGE_MAX_MS = 60_000;
 const BEGINNINGS_MAX = 16;
 /** Since the last one that was used twice, so many stretches are kept. */
 const KEPT_UNUSED_MAX = 64;
+/** Of stretches that are for one reader, those being encoded included. Who finds no room does without. */
+const AHEAD_BYTES_MAX = BYTES_MAX / 2;
+/** Of buffers that were stretches and will be again. */
+const SPARE_BYTES_MAX = BYTES_MAX / 4;
+/** So many answers that go on from one another are one reader's. */
+const RUN_MIN = 2;
 
 export interface EncodedStretch {
   readonly firstOffset: number;
   /** Where the next one goes on. */
   readonly nextOffset: number;
+  /** The encoder's, or those that last. */
   readonly bytes: Buffer;
   readonly records: number;
   /** Those that overlap it, by their first offset. */
   readonly aborted: readonly AbortedTransaction[];
   /** Of the partition when its records were read. */
   readonly leaderEpoch: number;
+}
+
+/** One whose bytes stay as they are for as long as they are held. */
+export interface LastingStretch extends EncodedStretch {
+  readonly lasting: LastingBytes;
 }
 
 /** Of one partition, up to one bound. */
@@ -38,12 +53,20 @@ interface Readers {
   oldest: number;
   /** How many more are kept unless one is used again. */
   mayKeep: number;
+  /** Where answers ended that were full, and how many before each it went on from; the oldest is replaced next. */
+  readonly ends: number[];
+  readonly runs: number[];
+  oldestEnd: number;
+  /** Where a stretch is being encoded ahead. */
+  readonly ahead: Set<number>;
 }
 
 interface Kept {
   readonly readers: Readers;
-  readonly stretch: EncodedStretch;
+  readonly stretch: LastingStretch;
   readonly keptAtMs: number;
+  /** For the reader that it was encoded for, who has not come yet. */
+  isAhead: boolean;
   /** Kept before it, and after it. */
   older: Kept | undefined;
   newer: Kept | undefined;
@@ -51,7 +74,8 @@ interface Kept {
 
 export class EncodedStretches {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #bytesMax: number;
+  readonly bytesMax: number;
+  readonly #onKept: (bytes: number) => void;
   readonly #readers = new WeakMap<Partition, Partial<Record<Visibility, Readers>>>();
   /**
    * Readers come by once, so that the oldest is done with before the others. Linked, and not in a Set, which takes the
@@ -60,10 +84,18 @@ export class EncodedStretches {
   #oldest: Kept | undefined;
   #newest: Kept | undefined;
   #bytes = 0;
+  #aheadBytes = 0;
+  readonly #pool = new LastingPool(SPARE_BYTES_MAX);
 
-  constructor(clock: Pick<Clock, 'monotonic'>, bytesMax = BYTES_MAX) {
+  /** @param onKept told of bytes that are kept more, or less */
+  constructor(
+    clock: Pick<Clock, 'monotonic'>,
+    bytesMax = BYTES_MAX,
+    onKept: (bytes: number) => void = () => {},
+  ) {
     this.#clock = clock;
-    this.#bytesMax = bytesMax;
+    this.bytesMax = bytesMax;
+    this.#onKept = onKept;
   }
 
   /** Of what is kept. */
@@ -71,29 +103,38 @@ export class EncodedStretches {
     return this.#bytes;
   }
 
-  /** The stretch that begins at `offset`, if it ends at or before `end` and takes no more than `bytesMax`. */
+  /**
+   * The stretch that begins at `offset`, if it ends at or before `end` and takes no more than `bytesMax`. The caller holds
+   * it then.
+   */
   find(
     partition: Partition,
     upTo: Visibility,
     { offset, end, bytesMax }: { readonly offset: number; readonly end: number; readonly bytesMax: number },
-  ): EncodedStretch | undefined {
+  ): LastingStretch | undefined {
     const readers = this.#readers.get(partition)?.[upTo];
     const kept = readers?.kept.get(offset);
     if (readers === undefined || kept === undefined || !this.#isOfUse(kept, partition)) return undefined;
     const { stretch } = kept;
     if (stretch.nextOffset > end || stretch.bytes.length > bytesMax) return undefined;
-    readers.mayKeep = KEPT_UNUSED_MAX;
+    stretch.lasting.hold();
+    if (!kept.isAhead) readers.mayKeep = KEPT_UNUSED_MAX;
+    else {
+      kept.isAhead = false;
+      this.#aheadBytes -= stretch.bytes.length;
+      if (!isShared(readers, offset)) this.#forget(kept);
+    }
     return stretch;
   }
 
   /**
    * Keeps what a fetch has encoded, if others are likely to ask for it and nothing larger begins there.
-   * @returns it with bytes that stay as they are; undefined = it is not kept
+   * @returns it with bytes that stay as they are, held by the caller; undefined = it is not kept
    */
-  offer(partition: Partition, upTo: Visibility, stretch: EncodedStretch): EncodedStretch | undefined {
+  offer(partition: Partition, upTo: Visibility, stretch: EncodedStretch): LastingStretch | undefined {
     const { firstOffset, bytes, leaderEpoch } = stretch;
     const { length } = bytes;
-    if (length < STRETCH_BYTES_MIN || length > Math.min(STRETCH_BYTES_MAX, this.#bytesMax)) return undefined;
+    if (length < STRETCH_BYTES_MIN || length > Math.min(STRETCH_BYTES_MAX, this.bytesMax)) return undefined;
     const readers = this.#readersOf(partition, upTo);
     if (!isShared(readers, firstOffset) || leaderEpoch !== partition.leaderEpoch) return undefined;
     const before = readers.kept.get(firstOffset);
@@ -102,19 +143,77 @@ export class EncodedStretches {
       this.#forget(before);
     }
     readers.mayKeep--;
-    // Not a buffer that is used again: fresh memory costs some hundredths of what encoding does, and needs no owner.
-    const copy = Buffer.allocUnsafeSlow(length);
-    copy.set(bytes);
+    const lasting = this.#lastingOf(stretch);
+    lasting.lasting.hold();
+    this.#keep(readers, lasting, false);
+    return lasting;
+  }
+
+  /** Notes where a full answer ended. @returns whether whoever it is for reads on from answer to answer */
+  noteFull(partition: Partition, upTo: Visibility, firstOffset: number, nextOffset: number): boolean {
+    const readers = this.#readersOf(partition, upTo);
+    const { ends, runs } = readers;
+    const another = ends.indexOf(nextOffset);
+    if (another >= 0) return runs[another]! >= RUN_MIN; // as long as `ends`, here and below
+    const before = ends.indexOf(firstOffset);
+    const place = before < 0 ? readers.oldestEnd : before;
+    if (before < 0) readers.oldestEnd = (readers.oldestEnd + 1) % BEGINNINGS_MAX;
+    ends[place] = nextOffset;
+    runs[place] = before < 0 ? 0 : runs[before]! + 1;
+    return runs[place]! >= RUN_MIN;
+  }
+
+  /**
+   * Makes room for a stretch that will be encoded ahead. @returns false when there is none, or the stretch is there or on
+   * its way; else {@link endAhead} must follow
+   */
+  beginAhead(partition: Partition, upTo: Visibility, offset: number, bytesMax: number): boolean {
+    this.#forgetOldest();
+    const readers = this.#readersOf(partition, upTo);
+    const kept = readers.kept.get(offset);
+    const isThere = readers.ahead.has(offset) || (kept !== undefined && this.#isOfUse(kept, partition));
+    if (isThere || this.#aheadBytes + bytesMax > Math.min(AHEAD_BYTES_MAX, this.bytesMax)) return false;
+    readers.ahead.add(offset);
+    this.#aheadBytes += bytesMax;
+    return true;
+  }
+
+  /** @param stretch what was encoded, if anything was */
+  endAhead(
+    partition: Partition,
+    upTo: Visibility,
+    { offset, bytesMax }: { readonly offset: number; readonly bytesMax: number },
+    stretch: EncodedStretch | undefined,
+  ): void {
+    this.#aheadBytes -= bytesMax;
+    const readers = this.#readersOf(partition, upTo);
+    readers.ahead.delete(offset);
+    if (stretch === undefined || stretch.leaderEpoch !== partition.leaderEpoch) return;
+    const { firstOffset, bytes } = stretch;
+    if (bytes.length < STRETCH_BYTES_MIN || bytes.length > bytesMax || readers.kept.has(firstOffset)) return;
+    // Where several read, all of them come for it.
+    const isAhead = readers.mayKeep === 0;
+    if (!isAhead) readers.mayKeep--;
+    this.#keep(readers, this.#lastingOf(stretch), isAhead);
+  }
+
+  #lastingOf(stretch: EncodedStretch): LastingStretch {
+    const lasting = this.#pool.copy(stretch.bytes);
+    return { ...stretch, bytes: lasting.bytes, lasting };
+  }
+
+  #keep(readers: Readers, stretch: LastingStretch, isAhead: boolean): void {
+    const { length } = stretch.bytes;
     const keptAtMs = this.#clock.monotonic();
-    const lasting = { ...stretch, bytes: copy };
-    const kept: Kept = { readers, stretch: lasting, keptAtMs, older: this.#newest, newer: undefined };
-    readers.kept.set(firstOffset, kept);
+    const kept: Kept = { readers, stretch, keptAtMs, isAhead, older: this.#newest, newer: undefined };
+    readers.kept.set(stretch.firstOffset, kept);
     if (this.#newest === undefined) this.#oldest = kept;
     else this.#newest.newer = kept;
     this.#newest = kept;
     this.#bytes += length;
+    this.#onKept(length);
+    if (isAhead) this.#aheadBytes += length;
     this.#forgetOldest();
-    return kept.stretch;
   }
 
   #readersOf(partition: Partition, upTo: Visibility): Readers {
@@ -123,7 +222,10 @@ export class EncodedStretches {
       known = {};
       this.#readers.set(partition, known);
     }
-    known[upTo] ??= { kept: new Map(), beginnings: [], oldest: 0, mayKeep: 0 };
+    known[upTo] ??= {
+      ...{ kept: new Map(), beginnings: [], oldest: 0, mayKeep: 0 },
+      ...{ ends: [], runs: [], oldestEnd: 0, ahead: new Set() },
+    };
     return known[upTo];
   }
 
@@ -137,17 +239,20 @@ export class EncodedStretches {
   }
 
   #forgetOldest(): void {
-    while (this.#oldest !== undefined && (this.#bytes > this.#bytesMax || this.#isOld(this.#oldest)))
+    while (this.#oldest !== undefined && (this.#bytes > this.bytesMax || this.#isOld(this.#oldest)))
       this.#forget(this.#oldest);
   }
 
-  #forget({ readers, stretch, older, newer }: Kept): void {
+  #forget({ readers, stretch, isAhead, older, newer }: Kept): void {
     readers.kept.delete(stretch.firstOffset);
+    if (isAhead) this.#aheadBytes -= stretch.bytes.length;
     if (older === undefined) this.#oldest = newer;
     else older.newer = newer;
     if (newer === undefined) this.#newest = older;
     else newer.older = older;
     this.#bytes -= stretch.bytes.length;
+    this.#onKept(-stretch.bytes.length);
+    stretch.lasting.letGo();
   }
 }
 

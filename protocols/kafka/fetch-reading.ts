@@ -6,7 +6,7 @@
 
 import type { Partition, RecordCursor, RecordRange, Visibility } from '../port.ts';
 import { hasRecordFrom, SKIP_BYTES } from './empty-stretch.ts';
-import type { EncodedStretch, EncodedStretches } from './encoded-stretches.ts';
+import type { EncodedStretches, LastingStretch } from './encoded-stretches.ts';
 import { ERROR_CODES, type ErrorCode, READ_ERROR_CODES } from './error-codes.ts';
 import type { FetchedPartition } from './fetch-session.ts';
 import { mayHaveMore, readableUpTo } from './readable-end.ts';
@@ -20,8 +20,8 @@ export interface FetchItem extends FetchedPartition {
   errorCode: ErrorCode;
   /** Where the reader's last epoch ended here, when it has more of it: there is nothing to read for it. */
   diverging: { readonly epoch: number; readonly endOffset: number } | undefined;
-  /** One behind the other, from the offset asked for on. */
-  encoded: EncodedStretch[];
+  /** One behind the other, from the offset asked for on; held. */
+  encoded: LastingStretch[];
   /** Where they end, and what has to be encoded begins. */
   encodedUpTo: number;
   /** One behind the other; the store gives what lies together in memory. The first has a record to give. */
@@ -56,8 +56,8 @@ export async function readItems(fetch: FetchReading): Promise<number> {
   return bytes;
 }
 
-/** @param hasBytes the answer has records already, so that the limits are strict (KIP-74). */
-async function readItem(
+/** One of them. @param hasBytes the answer has records already, so that the limits are strict (KIP-74). */
+export async function readItem(
   fetch: FetchReading,
   item: FetchItem,
   bytesLeft: number,
@@ -136,7 +136,7 @@ export function dropUnfit(item: FetchItem, bytesMax: number, atLeastOne: boolean
   let bytes = 0;
   for (const [index, stretch] of item.encoded.entries()) {
     if (bytes + stretch.bytes.length > bytesMax && !(atLeastOne && index === 0)) {
-      item.encoded = item.encoded.slice(0, index);
+      for (const unfit of item.encoded.splice(index)) unfit.lasting.letGo();
       item.encodedUpTo = stretch.firstOffset;
       letRangesGo(item);
       break;
@@ -153,6 +153,7 @@ function isAtEnd({ partition, request }: FetchItem, upTo: Visibility): boolean {
 
 /** Nothing looks at what was read any more: the encoder has copied what it took. */
 export function letGo(item: FetchItem): void {
+  for (const { lasting } of item.encoded) lasting.letGo();
   item.encoded = [];
   item.encodedUpTo = item.request.fetchOffset;
   letRangesGo(item);

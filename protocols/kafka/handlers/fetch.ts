@@ -9,8 +9,9 @@
 import type { AbortedTransaction, Partition } from '../../port.ts';
 import { allows, type Call, defineApi, Later } from '../api.ts';
 import { encodeEmptyStretch } from '../empty-stretch.ts';
-import type { EncodedStretch } from '../encoded-stretches.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
+import { encodeAhead, type NextStretch, nextStretch } from '../fetch-ahead.ts';
+import { addAborted, encodeRanges } from '../fetch-encoding.ts';
 import {
   dropUnfit,
   type FetchItem,
@@ -26,7 +27,6 @@ import { type Watched, waitForBytes } from '../fetch-wait.ts';
 import { leaderEpochFault } from '../leader-epoch.ts';
 import { FetchRequest, FetchResponse } from '../messages/fetch.ts';
 import { brokers } from '../nodes.ts';
-import { type EncodeOptions, encodeBatches } from '../record-mapping.ts';
 import { RecordPieces } from '../wire/record-pieces.ts';
 
 const READ_COMMITTED = 1;
@@ -54,6 +54,8 @@ interface Fetch extends FetchReading {
   readonly context: Exclude<FetchContext, { readonly kind: 'refused' }>;
   /** Of a session, those that are due. */
   items: readonly FetchItem[];
+  /** What will be asked for next; once the answer is made. */
+  readonly next: NextStretch[];
 }
 
 export const fetch = defineApi({
@@ -79,8 +81,11 @@ function handleFetch(request: FetchRequest, call: Call): FetchResponse | Later<F
   if (!isLegal) for (const item of items) item.errorCode = ERROR_CODES.INVALID_REQUEST;
   const { cursor, stretches } = call.kafka;
   const isById = namesById(call);
-  const fetch: Fetch = { request, call, context, upTo, bytesMax, items, cursor, stretches, isById };
-  return Later.of(runFetch(fetch), () => respond(fetch));
+  const fetch: Fetch = { request, call, context, upTo, bytesMax, items, cursor, stretches, isById, next: [] };
+  const afterwards = (): void => {
+    for (const next of fetch.next) void encodeAhead(call.kafka, next);
+  };
+  return Later.of(runFetch(fetch), () => respond(fetch), { afterwards });
 }
 
 /** Resolves when the answer can be made of what was read. */
@@ -269,7 +274,8 @@ function encodeItem(
     if (bytes > 0 && 2 * ownBytes > bytesMax) letRangesGo(item);
   }
   const atLeastOne = encodedBytes + ownBytes === 0;
-  const encoded = encodeRanges(fetch, item, { bytesMax: bytesMax - ownBytes, atLeastOne });
+  const encoded = encodeRanges(fetch.call.kafka, item, { bytesMax: bytesMax - ownBytes, atLeastOne });
+  noteNext(fetch, item, { offset: encoded.nextOffset, byteLength: ownBytes + encoded.bytes.length });
   const kept = fetch.stretches.offer(partition, fetch.upTo, encoded);
   const lasting = kept === undefined ? item.encoded : [...item.encoded, kept];
   const passing = kept === undefined ? encoder.slice(start) : NO_RECORDS;
@@ -278,56 +284,27 @@ function encodeItem(
     counters.recordsFetched += stretch.records;
     addAborted(aborted, stretch.aborted, stretch.nextOffset);
   }
-  const pieces = lasting.map(({ bytes }) => bytes);
+  const pieces = new RecordPieces(
+    lasting.map((each) => each.lasting),
+    passing,
+  );
+  // Whoever writes them holds them now.
+  item.encoded = [];
   letGo(item);
   return {
-    records: new RecordPieces(pieces, passing),
+    records: pieces,
     abortedTransactions: fetch.upTo === 'lastStable' ? aborted : null,
   };
 }
 
-/** What was read, behind what was encoded before. */
-function encodeRanges(
-  fetch: Fetch,
-  { ranges, encodedUpTo, leaderEpoch }: FetchItem,
-  limits: Pick<EncodeOptions, 'bytesMax' | 'atLeastOne'>,
-): EncodedStretch {
-  const { encoder, cursor } = fetch.call.kafka;
-  const start = encoder.length;
-  const aborted: AbortedTransaction[] = [];
-  let records = 0;
-  let nextOffset = encodedUpTo;
-  for (const range of ranges) {
-    if (range.nextOffset <= encodedUpTo) continue;
-    const ownBytes = encoder.length - start;
-    const options = {
-      fromOffset: encodedUpTo,
-      bytesMax: limits.bytesMax - ownBytes,
-      atLeastOne: limits.atLeastOne && ownBytes === 0,
-    };
-    const encoded = encodeBatches(encoder, cursor, range, options);
-    ({ nextOffset } = encoded);
-    records += encoded.records;
-    addAborted(aborted, range.aborted, nextOffset);
-    if (nextOffset < range.nextOffset) break;
-  }
-  const bytes = encoder.slice(start);
-  return { firstOffset: encodedUpTo, nextOffset, bytes, records, aborted, leaderEpoch };
-}
-
-/** By first offset. One that an earlier range overlaps too is there already. */
-function addAborted(
-  aborted: AbortedTransaction[],
-  more: readonly AbortedTransaction[] | undefined,
-  toOffset: number,
+function noteNext(
+  { call, upTo, bytesMax, next }: Fetch,
+  item: FetchItem,
+  end: { readonly offset: number; readonly byteLength: number },
 ): void {
-  if (more === undefined || more.length === 0) return;
-  const known = new Set(aborted.map(({ producerId, firstOffset }) => `${producerId}/${firstOffset}`));
-  for (const each of more) {
-    if (each.firstOffset >= toOffset || known.has(`${each.producerId}/${each.firstOffset}`)) continue;
-    aborted.push(each);
-  }
-  aborted.sort((a, b) => a.firstOffset - b.firstOffset);
+  const limits = { bytesMax: Math.min(item.request.partitionMaxBytes, bytesMax) };
+  const found = nextStretch(call.kafka, item, upTo, { ...end, ...limits });
+  if (found !== undefined) next.push(found);
 }
 
 function refused({ call }: Fetch, { request, partition, errorCode }: FetchItem): PartitionAnswer {

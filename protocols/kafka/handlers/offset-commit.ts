@@ -42,5 +42,5 @@ function handleOffsetCommit(
     0,
   );
   const heldBytes = items.length * ITEM_BYTES + metadataBytes;
-  return Later.of(committed, (response) => response, committed, heldBytes);
+  return Later.of(committed, (response) => response, { heldBytes });
 }

@@ -327,9 +327,10 @@ function outcomeOf(work: Produce): Outcome<ProduceResponse> {
   const [first] = acknowledgements;
   if (first === undefined) return respond(work, []);
   const settled = settling.length > 1 ? Promise.all(settling) : settling[0];
+  const options = { settled, heldBytes: appendedBytes };
   return acknowledgements.length === 1
-    ? Later.of(first, (only) => respond(work, [only]), settled, appendedBytes)
-    : Later.of(Promise.all(acknowledgements), (all) => respond(work, all), settled, appendedBytes);
+    ? Later.of(first, (only) => respond(work, [only]), options)
+    : Later.of(Promise.all(acknowledgements), (all) => respond(work, all), options);
 }
 
 function respond(work: Produce, acknowledgements: readonly Acknowledgement[]): ProduceResponse | Silence {

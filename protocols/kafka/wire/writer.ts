@@ -7,6 +7,7 @@
 // goes out between two parts of the buffer.
 
 import { unrepresentable } from './errors.ts';
+import type { LastingBytes } from './lasting-bytes.ts';
 
 const SLAB_BYTES = 64 * 1024;
 /** Below this much room a new slab is begun rather than one that must grow at once. */
@@ -32,7 +33,7 @@ export interface WireStream {
 interface Lent {
   /** How many of the buffer's bytes come before it. */
   readonly at: number;
-  readonly lent: Buffer;
+  readonly lent: LastingBytes;
 }
 
 export class WireWriter {
@@ -53,7 +54,9 @@ export class WireWriter {
     if (lent.length === 0) return this.#takeOwn();
     this.#lent = [];
     const own = this.#takeOwn();
-    return Buffer.concat(partsOf(own, lent));
+    const taken = Buffer.concat(partsOf(own, lent).map(({ bytes }) => bytes));
+    for (const each of lent) each.lent.letGo();
+    return taken;
   }
 
   /** What `take` would return, in one write. */
@@ -66,7 +69,7 @@ export class WireWriter {
     }
     this.#lent = [];
     stream.cork();
-    for (const part of partsOf(own, lent)) stream.write(part);
+    for (const { bytes, lent: of } of partsOf(own, lent)) stream.write(bytes, of && lettingGo(of));
     stream.uncork();
   }
 
@@ -105,7 +108,7 @@ export class WireWriter {
 
   endFrame(frame: number): void {
     let size = this.length - frame - 4;
-    for (const { at, lent } of this.#lent) if (at > frame) size += lent.length;
+    for (const { at, lent } of this.#lent) if (at > frame) size += lent.bytes.length;
     this.#bytes.writeInt32BE(size, this.#start + frame);
   }
 
@@ -186,10 +189,14 @@ export class WireWriter {
     this.#position += value.length;
   }
 
-  /** Bytes that never change again, written from where they lie. */
-  lend(lent: Buffer): void {
-    if (lent.length >= LENT_BYTES_MIN) this.#lent.push({ at: this.length, lent });
-    else this.raw(lent);
+  /** Bytes that are written from where they lie: the writer holds them from now on, for the caller. */
+  lend(lent: LastingBytes): void {
+    if (lent.bytes.length >= LENT_BYTES_MIN) {
+      this.#lent.push({ at: this.length, lent });
+      return;
+    }
+    this.raw(lent.bytes);
+    lent.letGo();
   }
 
   /**
@@ -272,15 +279,27 @@ export class WireWriter {
   }
 }
 
+/** Of bytes that could not be written nobody can tell whether they are still on their way. */
+function lettingGo(lent: LastingBytes): (error?: Error | null) => void {
+  return (error) => {
+    if (!error) lent.letGo();
+  };
+}
+
+interface Part {
+  readonly bytes: Buffer;
+  readonly lent: LastingBytes | undefined;
+}
+
 /** In the order of writing: the buffer's own bytes around those that are lent. */
-function partsOf(own: Buffer, lent: readonly Lent[]): Buffer[] {
-  const parts: Buffer[] = [];
+function partsOf(own: Buffer, lent: readonly Lent[]): Part[] {
+  const parts: Part[] = [];
   let from = 0;
   for (const each of lent) {
-    if (each.at > from) parts.push(own.subarray(from, each.at));
-    parts.push(each.lent);
+    if (each.at > from) parts.push({ bytes: own.subarray(from, each.at), lent: undefined });
+    parts.push({ bytes: each.lent.bytes, lent: each.lent });
     from = each.at;
   }
-  if (from < own.length) parts.push(own.subarray(from));
+  if (from < own.length) parts.push({ bytes: own.subarray(from), lent: undefined });
   return parts;
 }

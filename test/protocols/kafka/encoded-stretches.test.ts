@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type EncodedStretch, EncodedStretches } from '../../../protocols/kafka/encoded-stretches.ts';
 import { BatchEncoder } from '../../../protocols/kafka/records/batch-encoder.ts';
+import { RecordReader } from '../../../protocols/kafka/records/record-reader.ts';
 import type { Partition, Timer } from '../../../protocols/port.ts';
 import { recordBatch } from '../../helpers/raw-kafka.ts';
 import { type KafkaSocket, openTestKafka, SkippingClock } from './kafka-fixture.ts';
@@ -133,6 +134,81 @@ describe('kept', () => {
   });
 });
 
+describe('ahead of a reader', () => {
+  const AHEAD_MAX = 8;
+  const bytesMax = STRETCH_BYTES;
+  let stretches: EncodedStretches;
+  const partition = { leaderEpoch: 1 } as unknown as Partition; // what is looked at is there
+  beforeEach(() => {
+    stretches = new EncodedStretches({ monotonic: () => 0 }, AHEAD_MAX * STRETCH_BYTES);
+  });
+
+  const begin = (offset: number): boolean =>
+    stretches.beginAhead(partition, 'highWatermark', offset, bytesMax);
+  function end(offset: number, leaderEpoch = 1): void {
+    const bytes = Buffer.alloc(STRETCH_BYTES, offset);
+    const stretch = {
+      firstOffset: offset,
+      nextOffset: offset + 10,
+      bytes,
+      records: 10,
+      aborted: [],
+      leaderEpoch,
+    };
+    stretches.endAhead(partition, 'highWatermark', { offset, bytesMax }, stretch);
+  }
+  const find = (offset: number) =>
+    stretches.find(partition, 'highWatermark', { offset, end: 1e6, bytesMax: STRETCH_BYTES });
+
+  test('who reads on from answer to answer is known by the third, whoever reads beside it', () => {
+    const noted = (first: number, next: number): boolean =>
+      stretches.noteFull(partition, 'highWatermark', first, next);
+    expect([noted(0, 10), noted(500, 510), noted(10, 20), noted(300, 310)]).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ]);
+    expect([noted(20, 30), noted(20, 30), noted(30, 40), noted(520, 530)]).toEqual([true, true, true, false]);
+  });
+
+  test('a stretch is encoded once, found once, and then gone', () => {
+    expect([begin(0), begin(0)]).toEqual([true, false]);
+    end(0);
+    expect(begin(0)).toBe(false);
+    expect(find(0)?.bytes.equals(Buffer.alloc(STRETCH_BYTES, 0))).toBe(true);
+    expect(find(0)).toBeUndefined();
+    expect(stretches.byteLength).toBe(0);
+  });
+
+  test('a stretch stays for others where there are several readers', () => {
+    const shared = { firstOffset: 0, nextOffset: 10, records: 10, aborted: [], leaderEpoch: 1 };
+    for (const _reader of [1, 2])
+      stretches.offer(partition, 'highWatermark', { ...shared, bytes: Buffer.alloc(STRETCH_BYTES) });
+    begin(10);
+    end(10);
+    expect([find(10) !== undefined, find(10) !== undefined]).toEqual([true, true]);
+  });
+
+  test('is done without where there is no room, which comes back', () => {
+    const offsets = Array.from({ length: AHEAD_MAX + 1 }, (_, index) => 10 * index);
+    expect(offsets.map(begin)).toEqual([...offsets.slice(1).map(() => true), false]);
+    stretches.endAhead(partition, 'highWatermark', { offset: 0, bytesMax }, undefined);
+    end(10);
+    expect(begin(1000)).toBe(true);
+    expect(begin(1010)).toBe(false);
+    find(10);
+    expect(begin(1010)).toBe(true);
+  });
+
+  test('is in vain when another log has taken the place', () => {
+    begin(0);
+    end(0, 2);
+    expect(find(0)).toBeUndefined();
+    expect(begin(0)).toBe(true);
+  });
+});
+
 /** Tells when so many Fetches wait. */
 class WaitingClock extends SkippingClock {
   static readonly WAIT_MS = 12_345;
@@ -217,6 +293,46 @@ describe('over sockets', () => {
     const end = BATCHES * BATCH_RECORDS;
     for (const reader of readers) expect(nextOffsetOf(await fetched(reader, 'hot', end, 1e7))).toBe(2 * end);
   });
+
+  test('what a single reader is going to ask for is encoded while it has not asked yet, and is what it gets', async () => {
+    const kafka = await openTestKafka();
+    const partition = await kafka.createTopic('read');
+    const [producer, reader] = [await kafka.connect(), await kafka.connect()];
+    await fill(producer, 'read');
+    const read = vi.spyOn(partition, 'read');
+    /** Where a read began that an answer begins with. */
+    const offsetsRead = () =>
+      read.mock.calls.filter(([options]) => options.maxBytes === maxBytes).map(([options]) => options.offset);
+    const maxBytes = 100_000;
+    let offset = 0;
+    const pieces: Buffer[] = [];
+    while (offset < BATCHES * BATCH_RECORDS) {
+      pieces.push(await fetched(reader, 'read', offset, maxBytes));
+      expect(pieces.at(-1)!.length).toBeLessThanOrEqual(maxBytes);
+      offset = nextOffsetOf(pieces.at(-1)!);
+      const isAhead = pieces.length >= 3 && offset < BATCHES * BATCH_RECORDS;
+      if (isAhead) await vi.waitFor(() => expect(offsetsRead()).toContain(offset));
+    }
+    expect(pieces.length).toBeGreaterThan(5);
+    expect(new Set(offsetsRead()).size).toBe(offsetsRead().length);
+    const fresh = await openTestKafka();
+    await fresh.createTopic('read');
+    await fill(await fresh.connect(), 'read');
+    const whole = await fetched(await fresh.connect(), 'read', 0, 1e8);
+    expect(valuesOf(Buffer.concat(pieces))).toEqual(valuesOf(whole));
+  });
+
+  /** The first byte of each record's value, which are all of one length. */
+  function valuesOf(records: Buffer): number[] {
+    const values: number[] = [];
+    for (let at = 0; at < records.length; at += 12 + records.readInt32BE(at + 8)) {
+      const reader = new RecordReader();
+      const end = at + 12 + records.readInt32BE(at + 8);
+      reader.reset(records, at + 61, end, records.readInt32BE(at + 57));
+      while (reader.next()) values.push(records[reader.valueStart]!);
+    }
+    return values;
+  }
 
   test('a reader that never reads its answers changes nothing for others', async () => {
     const kafka = await openTestKafka();

@@ -1,5 +1,6 @@
 // The writer's buffers: what was taken stays as it is until it is given back; large ones are used again.
 import { describe, expect, it } from 'vitest';
+import { type LastingBytes, LastingPool } from '../../../../protocols/kafka/wire/lasting-bytes.ts';
 import { WireWriter } from '../../../../protocols/kafka/wire/writer.ts';
 
 const LARGE_BYTES = 200_000;
@@ -48,35 +49,40 @@ it('small frames share a slab, which nobody gives back', () => {
 
 describe('lent bytes', () => {
   const LENT_BYTES = 40_000;
+  const pool = new LastingPool(10 * LENT_BYTES);
+  const lasting = (byteLength: number, byte: number): LastingBytes =>
+    pool.copy(Buffer.alloc(byteLength, byte));
 
   /** What a stream was given, part by part. */
   function streamOf() {
     const parts: Buffer[] = [];
+    const ends: ((error?: Error) => void)[] = [];
     let corked = 0;
     const stream = {
-      write(bytes: Buffer): void {
+      write(bytes: Buffer, done?: (error?: Error) => void): void {
         expect(corked).toBe(1);
         parts.push(bytes);
+        if (done !== undefined) ends.push(done);
       },
       cork: () => void corked++,
       uncork: () => void corked--,
     };
-    return { stream, parts };
+    return { stream, parts, ends };
   }
 
   it('go out where they were put, from where they lie, and count in their frame', () => {
     const writer = new WireWriter();
-    const lent = Buffer.alloc(LENT_BYTES, 7);
+    const lent = lasting(LENT_BYTES, 7);
     for (const value of [1, 2]) {
       const frame = writer.startFrame();
       writer.int8(value);
-      writer.lend(lent);
+      writer.lend(lent.hold());
       if (value === 2) writer.int8(3);
       writer.endFrame(frame);
     }
     const { stream, parts } = streamOf();
     writer.writeTo(stream);
-    expect(parts[1]).toBe(lent);
+    expect(parts[1]).toBe(lent.bytes);
     const whole = Buffer.concat(parts);
     expect(whole.readInt32BE(0)).toBe(1 + LENT_BYTES);
     expect(whole.readInt32BE(5 + LENT_BYTES)).toBe(1 + LENT_BYTES + 1);
@@ -84,23 +90,38 @@ describe('lent bytes', () => {
     expect(writer.length).toBe(0);
   });
 
+  it('are held until they have been written, and for good when they could not be', () => {
+    for (const error of [undefined, new Error('the peer is gone')]) {
+      const writer = new WireWriter();
+      const lent = lasting(LENT_BYTES, 7);
+      const { buffer } = lent.bytes;
+      writer.lend(lent.hold());
+      lent.letGo();
+      const { stream, ends } = streamOf();
+      writer.writeTo(stream);
+      expect(lasting(LENT_BYTES, 8).bytes.buffer).not.toBe(buffer);
+      ends[0]!(error);
+      expect(lasting(LENT_BYTES, 9).bytes.buffer === buffer).toBe(error === undefined);
+    }
+  });
+
   it('are copied when they are few, or somebody takes all', () => {
     const writer = new WireWriter();
-    const few = Buffer.alloc(10, 1);
-    const many = Buffer.alloc(LENT_BYTES, 2);
+    const few = lasting(10, 1);
+    const many = lasting(LENT_BYTES, 2);
     writer.lend(few);
     writer.lend(many);
-    expect(writer.take().equals(Buffer.concat([few, many]))).toBe(true);
+    expect(writer.take().equals(Buffer.concat([few.bytes, many.bytes]))).toBe(true);
   });
 
   it('go with a frame that is taken back, and no others', () => {
     const writer = new WireWriter();
-    const kept = Buffer.alloc(LENT_BYTES, 1);
+    const kept = lasting(LENT_BYTES, 1);
     writer.int8(1);
     writer.lend(kept);
     const frame = writer.startFrame();
-    writer.lend(Buffer.alloc(LENT_BYTES, 2));
+    writer.lend(lasting(LENT_BYTES, 2));
     writer.rewind(frame);
-    expect(writer.take().equals(Buffer.concat([Buffer.from([1]), kept]))).toBe(true);
+    expect(writer.take().equals(Buffer.concat([Buffer.from([1]), kept.bytes]))).toBe(true);
   });
 });
