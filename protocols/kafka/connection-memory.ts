@@ -22,8 +22,12 @@ export class ConnectionMemory {
   }
 
   /** What the connections hold that hold more than is free. */
-  get totalBytes(): number {
+  get byteLength(): number {
     return this.#totalBytes;
+  }
+
+  get bytesMax(): number {
+    return this.#bytesMax();
   }
 
   /** @param bytes that it holds now; 0 = it is closed */

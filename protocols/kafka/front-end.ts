@@ -25,6 +25,7 @@ import { groupDirectory } from './groups/directory.ts';
 import { GroupOffsets } from './groups/offsets.ts';
 import { TransactionalOffsets } from './groups/transactional-offsets.ts';
 import {
+  collectBuffers,
   collectCounters,
   collectTransactions,
   type KafkaCounters,
@@ -68,7 +69,7 @@ export async function openKafkaContext(
     fetchSessions: new FetchSessions(settings.fetchSessions, hub.clock, hub.random),
     apis: APIS,
     encoder: new BatchEncoder(),
-    stretches: new EncodedStretches(hub.clock),
+    stretches: new EncodedStretches(hub.clock, undefined, (bytes) => hub.keepElsewhere(bytes)),
     cursor: hub.cursor(),
     counters: newCounters(),
     timings: new RequestTimings(hub),
@@ -183,6 +184,7 @@ export class KafkaFrontEnd implements FrontEnd {
   collect(sink: MetricSink): void {
     collectCounters(this.counters, sink);
     this.#kafka.timings.collect(sink);
+    collectBuffers(this.#kafka.stretches, this.#memory, sink);
     collectTransactions(this.transactionStatistics(), sink);
   }
 

@@ -63,6 +63,22 @@ export function collectCounters(counters: KafkaCounters, sink: MetricSink): void
   sink.add('records_delivered_total', counters.recordsFetched, { sink: 'kafka' });
 }
 
+/** What several readers are given, and what requests and answers hold that are on their way. */
+export function collectBuffers(encoded: BoundedBytes, connections: BoundedBytes, sink: MetricSink): void {
+  for (const [use, { byteLength, bytesMax }] of [
+    ['kafka_encoded', encoded],
+    ['kafka_connections', connections],
+  ] as const) {
+    sink.add('buffer_bytes', byteLength, { use });
+    sink.add('buffer_bytes_max', bytesMax, { use });
+  }
+}
+
+interface BoundedBytes {
+  readonly byteLength: number;
+  readonly bytesMax: number;
+}
+
 export function collectTransactions(statistics: TransactionStatistics, sink: MetricSink): void {
   const { open, ending, committed, aborted, timedOut, oldestOpenMs } = statistics;
   sink.add('transactions', open, { state: 'open' });
