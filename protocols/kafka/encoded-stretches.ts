@@ -10,20 +10,23 @@
 import type { AbortedTransaction, Clock, Partition, Visibility } from '../port.ts';
 import { type LastingBytes, LastingPool } from './wire/lasting-bytes.ts';
 
-/** Of all partitions together; those that answers on their way still have are beside it. */
-const BYTES_MAX = 16 * 1024 * 1024;
+/**
+ * Of all partitions together; those that answers on their way still have are beside it. Readers of one partition drift
+ * apart, and those who have lost the first one's stretches encode anew: ten of them on two processors need more than 16 MiB.
+ */
+const BYTES_MAX = 40 * 1024 * 1024;
 /** Below this encoding costs less than all the rest of an answer. */
 const STRETCH_BYTES_MIN = 4 * 1024;
-const STRETCH_BYTES_MAX = BYTES_MAX / 4;
+const STRETCH_BYTES_MAX = 4 * 1024 * 1024;
 const AGE_MAX_MS = 60_000;
 /** Places where fetches began that are remembered of a partition. */
 const BEGINNINGS_MAX = 16;
 /** Since the last one that was used twice, so many stretches are kept. */
 const KEPT_UNUSED_MAX = 64;
 /** Of stretches that are for one reader, those being encoded included. Who finds no room does without. */
-const AHEAD_BYTES_MAX = BYTES_MAX / 2;
+const AHEAD_BYTES_MAX = 8 * 1024 * 1024;
 /** Of buffers that were stretches and will be again. */
-const SPARE_BYTES_MAX = BYTES_MAX / 4;
+const SPARE_BYTES_MAX = 4 * 1024 * 1024;
 /** So many answers that go on from one another are one reader's. */
 const RUN_MIN = 2;
 
