@@ -1,5 +1,5 @@
 // A process with a store under load, to be killed: eight appenders, a plain log and a compacted one, records deleted and
-// maintenance without a pause. Plain JavaScript over dist/, since it starts fifty times. What it says on its output it
+// maintenance without a pause. Plain JavaScript over dist/, since it starts thirty times. What it says on its output it
 // has been told by the store before: `a LOG OFFSET VALUE` for a record that is on disk, `D OFFSET` before records are
 // deleted and `d OFFSET` when they are.
 import { randomUUID } from 'node:crypto';

@@ -3,7 +3,7 @@
 import { expect } from 'vitest';
 import { type Happened, runProgram } from './program.ts';
 
-const RUNS = Number(process.env['POLYLOG_CRASH_RUNS'] ?? 2000);
+const RUNS = Number(process.env['POLYLOG_CRASH_RUNS'] ?? 1200);
 const FIRST_SEED = Number(process.env['POLYLOG_CRASH_FIRST'] ?? 1);
 const ONE_SEED = process.env['POLYLOG_CRASH_SEED'];
 const PARTS = 2;

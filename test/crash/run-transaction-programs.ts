@@ -4,7 +4,7 @@
 import { expect } from 'vitest';
 import { type Happened, runTransactionProgram } from './transaction-program.ts';
 
-const RUNS = Number(process.env['POLYLOG_TRANSACTION_RUNS'] ?? 500);
+const RUNS = Number(process.env['POLYLOG_TRANSACTION_RUNS'] ?? 400);
 const FIRST_SEED = Number(process.env['POLYLOG_TRANSACTION_FIRST'] ?? 1);
 const ONE_SEED = process.env['POLYLOG_TRANSACTION_SEED'];
 const PARTS = 2;

@@ -1,4 +1,4 @@
-// A process with a store under load of eight appenders, killed fifty times on one data directory, in the middle of
+// A process with a store under load of eight appenders, killed thirty times on one data directory, in the middle of
 // appends, rolls, compaction and the deletion of records: what it said was on disk is there.
 import { join } from 'node:path';
 import { beforeAll, expect, inject, it } from 'vitest';
@@ -7,7 +7,7 @@ import { Child } from '../helpers/child.ts';
 import { logConfig, openStore, type ReadRecord, withDirectory } from '../helpers/store-fixture.ts';
 import { readTo } from './tracked-log.ts';
 
-const ROUNDS = 50;
+const ROUNDS = 30;
 const APPENDERS = join(import.meta.dirname, 'appenders.mjs');
 
 beforeAll(() => expect(inject('buildError')).toBe(''));

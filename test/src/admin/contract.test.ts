@@ -58,10 +58,18 @@ afterAll(() => admin.close());
 const methodOf = (route: string): string => route.slice(0, route.indexOf(' '));
 const pathOf = (route: string): string => route.slice(route.indexOf(' ') + 1);
 
-const read = new Map<object, z.ZodType>();
+/** By their text: most are of the same few, and all that a schema may refer to is read with it. */
+const read = new Map<string, z.ZodType>();
 
 /** A schema of the document, with those that it refers to. */
 function readSchema(schema: object): z.ZodType {
+  const text = JSON.stringify(schema);
+  const known = read.get(text) ?? readAnew(schema);
+  read.set(text, known);
+  return known;
+}
+
+function readAnew(schema: object): z.ZodType {
   const whole = { ...schema, $defs: document.components.schemas };
   const local = JSON.stringify(whole).replaceAll('"#/components/schemas/', '"#/$defs/');
   // The document's schemas are JSON Schema 2020-12, as OpenAPI 3.1 has it.
@@ -76,9 +84,7 @@ const operationOf = (route: string): Operation => {
 function promised(route: string, status: number, type = 'application/json'): z.ZodType {
   const schema = operationOf(route).responses[status]?.content?.[type]?.schema;
   if (!schema) throw new Error(`the document promises no ${type} for ${route} ${status}`);
-  const known = read.get(schema) ?? readSchema(schema);
-  read.set(schema, known);
-  return known;
+  return readSchema(schema);
 }
 
 function holds(route: string, { status, body }: Answer): void {
