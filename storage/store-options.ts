@@ -18,7 +18,7 @@ export interface LogStoreOptions {
   readonly index?: IndexDatabase;
   /** Log bytes per index entry. Default 4 KiB. */
   readonly indexIntervalBytes?: number;
-  /** Memory for recent batches, all partitions together. Default 64 MiB. */
+  /** Memory for batches that are likely to be read, all partitions together, {@link LogStore.keepElsewhere} included. Default 64 MiB. */
   readonly tailCacheBytes?: number;
   /** Log bytes between recovery checkpoints of a partition. Default 64 MiB. */
   readonly checkpointBytes?: number;

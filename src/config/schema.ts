@@ -244,7 +244,7 @@ export const configSchema = z.strictObject({
         .meta({
           restart: true,
           description:
-            'Memory for the newest records of all partitions together, so that live readers touch no file.',
+            'Memory for records that are likely to be read: the newest of all partitions together, so that live readers touch no file, and at most three quarters of it what is read ahead or encoded for several readers.',
         }),
     })
     .prefault({}),
