@@ -192,7 +192,7 @@ export class Connection implements Client {
     } catch (error) {
       this.#fail(error);
     }
-    this.session?.pieceEnded();
+    this.session?.pieceEnded(this.context.hub.clock);
     this.#reading = false;
     this.#input.release();
     if (this.#socket.readableEnded && this.#isReading()) this.#end(undefined);

@@ -38,3 +38,7 @@ export interface Origin {
   /** Where it is read, of what is delivered in the order of its log. */
   readonly logSource?: LogSource | undefined;
 }
+
+export function placeOf({ source, sourceOffset }: Origin) {
+  return { topicId: source.topicId, partition: source.partition, offset: sourceOffset };
+}

@@ -1,13 +1,13 @@
 // What the server keeps for one client while it is connected: its subscriptions, the messages on their way to it, and the
 // QoS 2 exchanges it has begun. Of a session that outlives its connection, `durable` says what has to be on disk and when;
 // another connection of its client begins with another object, made of what is there. See sessions/README.md.
-import type { Access, Log, Principal } from '../port.ts';
+import type { Access, Clock, Log, Principal, Timer } from '../port.ts';
 import { COPY_BYTES_MAX } from './copy-bytes.ts';
 import type { MqttCounters } from './counters.ts';
 import type { Delivery } from './deliveries.ts';
 import { protocolError } from './errors.ts';
 import { AWAIT, Exchanges } from './exchanges.ts';
-import type { Lag, LogSource, Origin } from './log-source.ts';
+import { type Lag, type LogSource, type Origin, placeOf } from './log-source.ts';
 import { writeMessage } from './message-output.ts';
 import type { MessageView } from './message-view.ts';
 import type { Output } from './output.ts';
@@ -32,6 +32,8 @@ import type { Subscription } from './subscription-tree.ts';
 export interface SessionSubscription extends Subscription<Session> {
   readonly starts: Map<LogSource, number>;
 }
+
+const GO_ON_DELAY_MS = 2; // in which half of the window may become free
 
 export class Session {
   readonly clientId: string;
@@ -65,8 +67,8 @@ export class Session {
   readonly #waitingForRoom: (() => void)[] = [];
   /** Messages are being dropped because the client does not read; said once until it has. */
   #isDropping = false;
-  /** Since what is behind has gone on last. */
-  #hasMadeRoom = false;
+  #hasMadeRoom = false; // since what is behind has gone on last
+  #goingOn: Timer | undefined;
   #closed = false;
 
   constructor(options: SessionOptions) {
@@ -119,6 +121,7 @@ export class Session {
   /** Nothing is sent any more. */
   close(): void {
     this.#closed = true;
+    this.#goingOn?.cancel();
     this.lag?.close();
     this.#wakeWaiting();
     this.shared?.left();
@@ -372,16 +375,20 @@ export class Session {
   }
 
   /**
-   * All packets of a piece have been dealt with. It goes on for a single place too: a client whose system collects small
-   * writes (Nagle, RFC 896) holds back its other acknowledgements until ours for the first has come, and that waits for
-   * something to go with for 40 ms.
+   * All packets of a piece are dealt with. Soon it goes on for a single place too: a client whose system collects small writes
+   * (RFC 896) holds back its other acknowledgements until ours for the first has come, which waits 40 ms for something to go
+   * with. Not at once: others acknowledge one by one, and each read of the log would send one message.
    */
-  pieceEnded(): void {
-    if (this.#hasMadeRoom) this.#goOn();
+  pieceEnded(clock: Clock): void {
+    if (!this.#hasMadeRoom || this.#closed) return;
+    this.#goingOn ??= clock.setTimer(GO_ON_DELAY_MS, () => {
+      this.#goingOn = undefined;
+      this.#goOn();
+    });
   }
 
   #goOn(): void {
-    if (!this.hasRoom) return;
+    if (!this.#hasMadeRoom || !this.hasRoom) return;
     this.#hasMadeRoom = false;
     this.lag?.resume();
     this.shared?.roomMade();
@@ -390,8 +397,4 @@ export class Session {
   #wakeWaiting(): void {
     for (const resolve of this.#waitingForRoom.splice(0)) resolve();
   }
-}
-
-function placeOf({ source, sourceOffset }: Origin) {
-  return { topicId: source.topicId, partition: source.partition, offset: sourceOffset };
 }

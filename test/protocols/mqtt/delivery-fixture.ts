@@ -18,6 +18,7 @@ import type { SessionSubscription } from '../../../protocols/mqtt/session.ts';
 import { Session } from '../../../protocols/mqtt/session.ts';
 import type { Subscription } from '../../../protocols/mqtt/subscription-tree.ts';
 import { SubscriptionTree } from '../../../protocols/mqtt/subscription-tree.ts';
+import type { Clock } from '../../../protocols/port.ts';
 import type { FakePartition } from '../../helpers/fake-mqtt-hub.ts';
 import { FakeHub } from '../../helpers/fake-mqtt-hub.ts';
 
@@ -50,7 +51,10 @@ export class FakeClient implements Sink {
   readonly #parser;
   readonly #unacknowledged: IPublishPacket[] = [];
 
-  constructor(make: (sink: FakeClient) => Session, version: 4 | 5) {
+  readonly #clock: Clock;
+
+  constructor(make: (sink: FakeClient) => Session, version: 4 | 5, clock: Clock) {
+    this.#clock = clock;
     this.#parser = mqttPacket.parser({ protocolVersion: version });
     this.#parser.on('packet', (packet) => this.#take(packet));
     this.session = make(this);
@@ -98,7 +102,7 @@ export class FakeClient implements Sink {
       if (packet.qos === 1) this.session.puback(packetId);
       else this.session.pubrec(packetId, 0);
     }
-    this.session.pieceEnded();
+    this.session.pieceEnded(this.#clock);
   }
 
   get unacknowledgedCount(): number {
@@ -197,6 +201,7 @@ export class Delivering {
           topicAliasMaximum: options.topicAliasMaximum ?? 0,
         }),
       version,
+      hub.clock,
     );
     const { session } = client;
     session.lag = new CatchUp(session, {
