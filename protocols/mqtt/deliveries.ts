@@ -116,6 +116,7 @@ export function deliveryOf<Subscriber>(
 export function mergeSubscriptions<Subscriber>(
   subscriptions: readonly Subscription<Subscriber>[],
 ): Delivery<Subscriber>[] {
+  if (subscriptions.length === 0) return [];
   const bySubscriber = new Map<Subscriber, Subscription<Subscriber>[]>();
   for (const subscription of subscriptions) {
     const others = bySubscriber.get(subscription.subscriber);
