@@ -35,6 +35,7 @@ export function subscribeToAll(hub: Hub, from: ReadonlyMap<Partition, number>): 
         ...{ inflightMax: 100, packetBytesMax: BYTES_MAX, outputBytesMax: BYTES_MAX, topicAliasMaximum: 0 },
       }),
     5,
+    hub.clock,
   );
   client.session.lag = new CatchUp(client.session, { ...shared, reader: newReader() });
   dispatchers.subscribe([
