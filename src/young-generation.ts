@@ -32,10 +32,17 @@ export const V8_YOUNG_GENERATION: YoungGeneration = {
   },
 };
 
-/** For a process that is the hub's own. Who has asked for a size of his own gets that. */
-export function boundYoungGeneration(clock: Clock, young = V8_YOUNG_GENERATION): { close(): void } {
-  const asked = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''];
-  if (asked.some((option) => option.includes('semi-space'))) return { close() {} };
+/**
+ * For a process that is the hub's own. Who has asked for a size of his own gets that.
+ * @param options that the process was started with
+ */
+export function boundYoungGeneration(
+  clock: Clock,
+  young = V8_YOUNG_GENERATION,
+  options: readonly string[] = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''],
+): { close(): void } {
+  // Node takes both spellings.
+  if (options.some((option) => /semi[-_]space/.test(option))) return { close() {} };
   let isGrowing = true;
   let stopListening: (() => void) | undefined;
   let timer: Timer | undefined;

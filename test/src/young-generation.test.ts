@@ -4,6 +4,8 @@ import { boundYoungGeneration, V8_YOUNG_GENERATION } from '../../src/young-gener
 import { TestClock } from '../helpers/store-fixture.ts';
 
 const MIB = 1024 ** 2;
+/** Those of this very process have a size. */
+const OPTIONS: readonly string[] = [];
 
 class FakeYoungGeneration {
   mebibytes = 1;
@@ -31,7 +33,7 @@ class FakeYoungGeneration {
 
 it('grows as long as twice its size is within the bound, and is looked at with each collection', () => {
   const young = new FakeYoungGeneration();
-  const bound = boundYoungGeneration(new TestClock(), young);
+  const bound = boundYoungGeneration(new TestClock(), young, OPTIONS);
   for (const mebibytes of [1, 2, 4]) young.collect(mebibytes);
   expect(young.told).toEqual([]);
   young.collect(8);
@@ -44,7 +46,7 @@ it('grows again once it has shrunk', () => {
   const young = new FakeYoungGeneration();
   const clock = new TestClock();
   young.mebibytes = 8;
-  const bound = boundYoungGeneration(clock, young);
+  const bound = boundYoungGeneration(clock, young, OPTIONS);
   expect(young.told).toEqual([false]);
   clock.advance(10_000);
   expect(young.told).toEqual([false]);
@@ -63,4 +65,11 @@ it('V8 says how large it is, and takes what it is told', () => {
   expect(V8_YOUNG_GENERATION.bytes()).toBeGreaterThan(0);
   for (const grows of [false, true]) V8_YOUNG_GENERATION.setGrowing(grows);
   V8_YOUNG_GENERATION.onCollection(() => {})();
+});
+
+it.each(['--max-semi-space-size=16', '--max_semi_space_size=16'])('%s is left alone', (option) => {
+  const young = new FakeYoungGeneration();
+  young.mebibytes = 8;
+  boundYoungGeneration(new TestClock(), young, ['--enable-source-maps', option]).close();
+  expect(young.told).toEqual([]);
 });
