@@ -41,8 +41,9 @@ export function nextStretch(
   }: { readonly offset: number; readonly byteLength: number; readonly bytesMax: number },
 ): NextStretch | undefined {
   const { partition, request } = item;
-  if (partition === undefined || byteLength < BYTES_MIN || !mayHaveMore(partition, offset, upTo))
-    return undefined;
+  // Who may be given less than one record is given one that is larger, and what is kept has to be within the limit.
+  if (byteLength < BYTES_MIN || byteLength > bytesMax) return undefined;
+  if (partition === undefined || !mayHaveMore(partition, offset, upTo)) return undefined;
   if (!stretches.noteFull(partition, upTo, request.fetchOffset, offset)) return undefined;
   return { partition, upTo, offset, bytesMax: Math.min(bytesMax, BYTES_MAX), item };
 }

@@ -120,6 +120,8 @@ class ByteWatch {
       this.#advanced.delete(watched);
       const { partition, countedUpTo: offset } = watched;
       const range = await partition.read({ offset, maxBytes: this.#missingBytes, upTo: this.#upTo });
+      // Its size is all that is looked at.
+      if (range.refused === undefined) range.release?.();
       if (this.#isClosed) return;
       if (range.refused !== undefined) {
         this.#hub.log.debug('kafka-fetch-refused', { topic: partition.topic, reason: range.message });

@@ -1,6 +1,9 @@
 // Fetch encodes once what many read: the same records as without, within a bound, and never what another log had.
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { KafkaContext } from '../../../protocols/kafka/api.ts';
 import { type EncodedStretch, EncodedStretches } from '../../../protocols/kafka/encoded-stretches.ts';
+import { nextStretch } from '../../../protocols/kafka/fetch-ahead.ts';
+import type { FetchItem } from '../../../protocols/kafka/fetch-reading.ts';
 import { BatchEncoder } from '../../../protocols/kafka/records/batch-encoder.ts';
 import { RecordReader } from '../../../protocols/kafka/records/record-reader.ts';
 import type { Partition, Timer } from '../../../protocols/port.ts';
@@ -170,6 +173,23 @@ describe('ahead of a reader', () => {
       false,
     ]);
     expect([noted(20, 30), noted(20, 30), noted(30, 40), noted(520, 530)]).toEqual([true, true, true, false]);
+  });
+
+  test('nothing is encoded for who is given records that are larger than what he takes', () => {
+    const ends = { logStartOffset: 0, logEndOffset: 1e6, highWatermark: 1e6 };
+    const next = (offset: number, bytesMax: number) => {
+      const request = { fetchOffset: offset };
+      // What is looked at is there, here and below.
+      const item = { partition: { ...partition, ...ends }, request } as unknown as FetchItem;
+      const kafka = {
+        stretches: Object.assign(stretches, { noteFull: () => true }),
+      } as unknown as KafkaContext;
+      const end = { offset: offset + 10, byteLength: STRETCH_BYTES, bytesMax };
+      return nextStretch(kafka, item, 'highWatermark', end);
+    };
+    expect(next(0, STRETCH_BYTES)).toMatchObject({ offset: 10, bytesMax: STRETCH_BYTES });
+    for (const [index, limit] of [STRETCH_BYTES - 1, 1, 0, -1].entries())
+      expect(next(10 * index, limit)).toBeUndefined();
   });
 
   test('a stretch is encoded once, found once, and then gone', () => {

@@ -225,6 +225,17 @@ describe('partitions of a session that wait at their ends', () => {
     expect((await polled).errorCode).toBe(ERROR_CODES.INVALID_FETCH_SESSION_EPOCH);
   });
 
+  test('are told of when their log begins later', async () => {
+    const { name, all, next } = await openSession();
+    await put(await kafka.connect(), name, 6);
+    expect(partitionsOf(await next())).toEqual([6]);
+    expect(partitionsOf(await next({ topic: name, offsets: { 6: 1 } }))).toEqual([]);
+    await all[6]!.deleteRecords(1);
+    const [told] = (await next()).responses[0]!.partitions;
+    expect(told).toMatchObject({ partitionIndex: 6, errorCode: 0, logStartOffset: 1 });
+    expect(partitionsOf(await next())).toEqual([]);
+  });
+
   test('are looked at again by a reader with another isolation level', async () => {
     const { name, client, next } = await openSession();
     await put(client, name, 1);

@@ -95,6 +95,29 @@ describe('waiting', () => {
     expect(responses.map(({ partitions }) => partitions[0]?.highWatermark)).toEqual([2, 1]);
   });
 
+  test('holds nothing of what it has counted', async () => {
+    const { name, partition, client } = await topicOf();
+    let held = 0;
+    const read = partition.read.bind(partition);
+    vi.spyOn(partition, 'read').mockImplementation(async (options) => {
+      const range = await read(options);
+      if (range.refused !== undefined || range.release === undefined) return range;
+      const release = range.release.bind(range);
+      held++;
+      range.release = () => {
+        held--;
+        release();
+      };
+      return range;
+    });
+    const parked = whenCalled(partition, 'onAdvance');
+    const polled = fetch(client, name, 0, { maxWaitMs: FOREVER_MS, minBytes: 3_000 });
+    await parked;
+    for (let count = 0; count < 3; count++) await fill(name, 1_000);
+    expect(batchOffsets((await polled).records)[0]).toBe(0);
+    expect(held).toBe(0);
+  });
+
   test('ends with its time, and answers with what there is', async () => {
     const { name, client } = await topicOf();
     await fill(name, 10);
