@@ -701,7 +701,7 @@ export interface Hub {
 
   /**
    * Says that the caller keeps so many bytes of records more, or less (below 0), because they are likely to be asked for
-   * soon. There is one bound for all who do; the newest records, in the store's memory, make way for them.
+   * soon. The newest records, in the store's memory, make way for them, down to a quarter of what those may take.
    */
   keepElsewhere(bytes: number): void;
 
