@@ -7,7 +7,7 @@
 // more than a stretch's age.
 //
 // A stretch that was encoded ahead of a reader (fetch-ahead.ts) is for that one, and is gone when it has come.
-import type { AbortedTransaction, Clock, Partition, Visibility } from '../port.ts';
+import type { AbortedTransaction, Clock, Partition, Timer, Visibility } from '../port.ts';
 import { type LastingBytes, LastingPool } from './wire/lasting-bytes.ts';
 
 /**
@@ -76,7 +76,7 @@ interface Kept {
 }
 
 export class EncodedStretches {
-  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly bytesMax: number;
   readonly #onKept: (bytes: number) => void;
   readonly #readers = new WeakMap<Partition, Partial<Record<Visibility, Readers>>>();
@@ -89,16 +89,22 @@ export class EncodedStretches {
   #bytes = 0;
   #aheadBytes = 0;
   readonly #pool = new LastingPool(SPARE_BYTES_MAX);
+  /** Set while something is kept. */
+  #sweep: Timer | undefined;
 
   /** @param onKept told of bytes that are kept more, or less */
   constructor(
-    clock: Pick<Clock, 'monotonic'>,
+    clock: Pick<Clock, 'monotonic' | 'setTimer'>,
     bytesMax = BYTES_MAX,
     onKept: (bytes: number) => void = () => {},
   ) {
     this.#clock = clock;
     this.bytesMax = bytesMax;
     this.#onKept = onKept;
+  }
+
+  close(): void {
+    this.#sweep?.cancel();
   }
 
   /** Of what is kept. */
@@ -217,6 +223,17 @@ export class EncodedStretches {
     this.#onKept(length);
     if (isAhead) this.#aheadBytes += length;
     this.#forgetOldest();
+    this.#sweepLater();
+  }
+
+  /** What is too old goes when nobody fetches any more, too: the newest records have made way for it. */
+  #sweepLater(): void {
+    if (this.#oldest === undefined) return;
+    this.#sweep ??= this.#clock.setTimer(AGE_MAX_MS, () => {
+      this.#sweep = undefined;
+      this.#forgetOldest();
+      this.#sweepLater();
+    });
   }
 
   #readersOf(partition: Partition, upTo: Visibility): Readers {

@@ -213,6 +213,7 @@ export class KafkaFrontEnd implements FrontEnd {
     this.#kafka.transactions.close();
     for (const connection of this.#connections()) connection.abort('the hub stops');
     this.#kafka.fetchSessions.close();
+    this.#kafka.stretches.close();
     await Promise.all(
       this.#listeners.map(
         ({ server }) => new Promise<void>((resolve) => server.close(() => resolve())), // also when closed already

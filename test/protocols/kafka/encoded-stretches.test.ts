@@ -8,11 +8,13 @@ import { BatchEncoder } from '../../../protocols/kafka/records/batch-encoder.ts'
 import { RecordReader } from '../../../protocols/kafka/records/record-reader.ts';
 import type { Partition, Timer } from '../../../protocols/port.ts';
 import { recordBatch } from '../../helpers/raw-kafka.ts';
+import { TestClock } from '../../helpers/store-fixture.ts';
 import { type KafkaSocket, openTestKafka, SkippingClock } from './kafka-fixture.ts';
 import { api, fetchOf, produceOf } from './kafka-requests.ts';
 
 const STRETCH_BYTES = 64 * 1024;
 const KEPT_MAX = 4;
+const NO_TIMER: Timer = { cancel() {} };
 
 describe('kept', () => {
   let stretches: EncodedStretches;
@@ -21,7 +23,10 @@ describe('kept', () => {
   let nowMs: number;
   beforeEach(() => {
     nowMs = 0;
-    stretches = new EncodedStretches({ monotonic: () => nowMs }, KEPT_MAX * STRETCH_BYTES);
+    stretches = new EncodedStretches(
+      { monotonic: () => nowMs, setTimer: () => NO_TIMER },
+      KEPT_MAX * STRETCH_BYTES,
+    );
     partition = { leaderEpoch: 1 };
     end = 1000;
   });
@@ -137,13 +142,32 @@ describe('kept', () => {
   });
 });
 
+test('what is kept goes when it is old, though nobody asks for anything', () => {
+  const clock = new TestClock();
+  let keptBytes = 0;
+  const stretches = new EncodedStretches(clock, undefined, (bytes) => {
+    keptBytes += bytes;
+  });
+  const partition = { leaderEpoch: 1 } as unknown as Partition; // what is looked at is there
+  const bytes = Buffer.alloc(STRETCH_BYTES);
+  const stretch = { firstOffset: 0, nextOffset: 10, bytes, records: 10, aborted: [], leaderEpoch: 1 };
+  for (const _reader of [1, 2]) stretches.offer(partition, 'highWatermark', stretch);
+  clock.advance(60_000);
+  expect([stretches.byteLength, keptBytes]).toEqual([STRETCH_BYTES, STRETCH_BYTES]);
+  clock.advance(60_000);
+  expect([stretches.byteLength, keptBytes]).toEqual([0, 0]);
+});
+
 describe('ahead of a reader', () => {
   const AHEAD_MAX = 8;
   const bytesMax = STRETCH_BYTES;
   let stretches: EncodedStretches;
   const partition = { leaderEpoch: 1 } as unknown as Partition; // what is looked at is there
   beforeEach(() => {
-    stretches = new EncodedStretches({ monotonic: () => 0 }, AHEAD_MAX * STRETCH_BYTES);
+    stretches = new EncodedStretches(
+      { monotonic: () => 0, setTimer: () => NO_TIMER },
+      AHEAD_MAX * STRETCH_BYTES,
+    );
   });
 
   const begin = (offset: number): boolean =>

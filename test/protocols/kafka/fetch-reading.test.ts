@@ -49,7 +49,7 @@ function fetchOf(read: (range: ReadResult) => ReadResult) {
   };
   const fetch: FetchReading = {
     ...{ items: [item], upTo: 'highWatermark', bytesMax: 1e6, isById: false, cursor },
-    stretches: new EncodedStretches({ monotonic: () => 0 }),
+    stretches: new EncodedStretches({ monotonic: () => 0, setTimer: () => ({ cancel() {} }) }),
   };
   // What is looked at is there, and may be changed.
   const known = partition as unknown as Partition & { leaderEpoch: number };
