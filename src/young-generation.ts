@@ -4,6 +4,7 @@
 //
 // The heap's own limit (--max-semi-space-size) can be given to a process only before it starts, and compiled functions that
 // were kept without it are refused with it. By what it grows can be told to a process that runs; a collection is when it does.
+// V8 sets it back to 2 whenever another isolate begins (a worker thread): the hub has none.
 import { PerformanceObserver } from 'node:perf_hooks';
 import v8 from 'node:v8';
 import type { Clock, Timer } from '../protocols/port.ts';
