@@ -62,6 +62,8 @@ export interface RunningCommit {
   /** Of the flush that ends it. */
   readonly flush: Outcome | undefined;
   readonly startedAtMs: number;
+  /** It has the file open by itself: the one that it runs beside has it open the usual way. */
+  readonly isBeside: boolean;
   /** Resolves when the one before has ended, or failed. */
   before: Promise<void> | undefined;
 }

@@ -16,7 +16,7 @@ import type { Clock, Log } from './environment.ts';
 import { errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
 import type { OpenFile } from './file-system.ts';
 import { FlushDial, type FlushPolicy } from './flush-dial.ts';
-import { UNFLUSHED_LOG_BYTES_MAX } from './limits.ts';
+import { SHARED_BATCH_BYTES_MAX, UNFLUSHED_LOG_BYTES_MAX } from './limits.ts';
 import type { OpenFiles } from './open-files.ts';
 import type { Segment } from './segment.ts';
 import type { DirtyRange } from './tail-cache.ts';
@@ -207,7 +207,8 @@ export class Committer {
     const open = this.#open;
     if (open?.durable !== true || group?.durable !== true || !this.#isSynchronous) return false;
     if (open.byteLength < this.#parts.commitBesideBytes) return false;
-    return byteLength + open.byteLength <= UNFLUSHED_LOG_BYTES_MAX;
+    // The shared batch is not in it yet.
+    return byteLength + open.byteLength + SHARED_BATCH_BYTES_MAX <= UNFLUSHED_LOG_BYTES_MAX;
   }
 
   #begin(): RunningCommit {
@@ -216,9 +217,11 @@ export class Committer {
     this.#open = undefined;
     const flush = this.#dial.isDue(group, ranges) ? this.#dial.begin() : undefined;
     const byteLength = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
-    const before = this.#first === undefined ? undefined : this.#ended;
+    const first = this.#first;
+    const before = first === undefined ? undefined : this.#ended;
+    const isBeside = first !== undefined && !first.isBeside;
     const startedAtMs = this.#parts.clock.monotonic();
-    return { group, ranges, byteLength, flush, startedAtMs, before };
+    return { group, ranges, byteLength, flush, startedAtMs, isBeside, before };
   }
 
   async #commit(commit: RunningCommit): Promise<void> {
@@ -238,7 +241,7 @@ export class Committer {
       if (this.#unsyncedBytes > 0 && unsyncedBytes > UNFLUSHED_LOG_BYTES_MAX) await this.#datasync();
       if (this.#failure !== undefined) return;
       const write = (file: OpenFile): Promise<boolean> => this.#write(file, range);
-      const isOnDisk = await files.with(segment.path, write, group?.durable);
+      const isOnDisk = await files.with(segment.path, write, group?.durable, commit.isBeside);
       if (commit.before !== undefined) await commit.before;
       commit.before = undefined;
       if (this.#failure !== undefined) return;

@@ -3,6 +3,9 @@
 // another waits for the first that is not.
 import type { FileSystem, OpenFile, OpenMode } from './file-system.ts';
 
+/** Behind a path: what is beside another operation has the file open by itself. No path has it. */
+const BESIDE = '\0';
+
 export class OpenFiles {
   readonly #fileSystem: FileSystem;
   readonly #max: number;
@@ -21,13 +24,17 @@ export class OpenFiles {
   /**
    * Runs `use` with the open file, which must exist; `use` must not keep it. Opened for reading and writing.
    * @param synchronous how it had better be open (see {@link FileSystem.open}); while others use it, it stays as it is.
+   * @param beside another write is under way, and the system tells that what was written has failed once for each opening
+   * of the file, to whom asks first: so this one has another.
    */
   async with<Result>(
     path: string,
     use: (file: OpenFile) => Promise<Result>,
     synchronous?: boolean,
+    beside = false,
   ): Promise<Result> {
-    const entry = this.#entryOf(path, synchronous);
+    const key = beside ? path + BESIDE : path;
+    const entry = this.#entryOf(key, path, synchronous);
     entry.users++;
     try {
       return await use(await entry.file);
@@ -35,7 +42,7 @@ export class OpenFiles {
       entry.users--;
       if (entry.users === 0) {
         if (entry.closing) this.#closeFile(entry);
-        else if (this.#waiting.length > 0) this.#drop(path, entry);
+        else if (this.#waiting.length > 0) this.#drop(key, entry);
       }
     }
   }
@@ -50,41 +57,43 @@ export class OpenFiles {
 
   /** Closes the file as soon as nobody uses it; a later use opens it again. */
   drop(path: string): void {
-    const entry = this.#entries.get(path);
-    if (entry !== undefined) this.#drop(path, entry);
+    for (const key of [path, path + BESIDE]) {
+      const entry = this.#entries.get(key);
+      if (entry !== undefined) this.#drop(key, entry);
+    }
   }
 
   /** Resolves when every file is closed that nobody uses; the others close with their last use. */
   async close(): Promise<void> {
-    for (const path of [...this.#entries.keys()]) this.drop(path);
+    for (const [key, entry] of [...this.#entries]) this.#drop(key, entry);
     await Promise.all(this.#closings);
   }
 
-  #entryOf(path: string, synchronous?: boolean): Entry {
-    const known = this.#entries.get(path);
+  #entryOf(key: string, path: string, synchronous?: boolean): Entry {
+    const known = this.#entries.get(key);
     if (
       known !== undefined &&
       known.synchronous !== (synchronous ?? known.synchronous) &&
       known.users === 0
     ) {
-      this.#drop(path, known);
-      return this.#entryOf(path, synchronous);
+      this.#drop(key, known);
+      return this.#entryOf(key, path, synchronous);
     }
     if (known === undefined) {
       const isSynchronous = synchronous === true;
-      return this.#keep(path, this.#open(path, 'write', isSynchronous), isSynchronous);
+      return this.#keep(key, this.#open(path, 'write', isSynchronous), isSynchronous);
     }
-    this.#entries.delete(path);
-    this.#entries.set(path, known);
+    this.#entries.delete(key);
+    this.#entries.set(key, known);
     return known;
   }
 
-  #keep(path: string, file: Promise<OpenFile>, synchronous: boolean): Entry {
+  #keep(key: string, file: Promise<OpenFile>, synchronous: boolean): Entry {
     const entry: Entry = { file, synchronous, users: 0, closing: false };
-    this.#entries.set(path, entry);
+    this.#entries.set(key, entry);
     file.catch(() => {
       // Whoever leased it gets the error; the next lease tries again.
-      if (this.#entries.get(path) === entry) this.#entries.delete(path);
+      if (this.#entries.get(key) === entry) this.#entries.delete(key);
     });
     return entry;
   }
@@ -103,16 +112,16 @@ export class OpenFiles {
     }
   }
 
-  #drop(path: string, entry: Entry): void {
-    if (this.#entries.get(path) === entry) this.#entries.delete(path);
+  #drop(key: string, entry: Entry): void {
+    if (this.#entries.get(key) === entry) this.#entries.delete(key);
     entry.closing = true;
     if (entry.users === 0) this.#closeFile(entry);
   }
 
   #dropIdle(): void {
-    for (const [path, entry] of this.#entries) {
+    for (const [key, entry] of this.#entries) {
       if (entry.users > 0) continue;
-      this.#drop(path, entry);
+      this.#drop(key, entry);
       return;
     }
   }

@@ -106,6 +106,43 @@ describe('a commit beside another one', () => {
     expect(valuesOf(await readAll(log))).toEqual(['a', 'b', 'second']);
   });
 
+  it('has the file open by itself, so that each hears of what has failed of its own', async () => {
+    const files = new FaultyFileSystem(['/']);
+    const fileSystem = files.process();
+    const writers: number[] = [];
+    let openings = 0;
+    const { store } = await openStore({
+      directory: '/data',
+      index: new MemoryIndex(),
+      commitBesideBytes: 1,
+      fileSystem: {
+        ...fileSystem,
+        async open(path, mode, synchronous) {
+          const file = await fileSystem.open(path, mode, synchronous);
+          if (path !== FIRST) return file;
+          const opening = openings++;
+          const write: typeof file.write = (...range) => {
+            writers.push(opening);
+            return file.write(...range);
+          };
+          return { ...file, write };
+        },
+      },
+    });
+    const log = await store.openPartition(PARTITION);
+    await append(log, [record('a')]).flushed;
+    files.arm({ kind: 'datasync-hangs' });
+    const first = append(log, [record('b')]);
+    while (!files.isHanging) await nextTurn();
+    const second = append(log, [record('second')]);
+    await isWritten(files, 'second');
+    files.releaseHanging();
+    await Promise.all([first.flushed, second.flushed]);
+    await append(log, [record('c')]).flushed;
+    expect(writers).toEqual([0, 0, 1, 0]);
+    await store.close();
+  });
+
   it('begins only when enough waits for it', async () => {
     const { files, log } = await hanging(1 << 20, 10_000);
     append(log, [record('small')]);
