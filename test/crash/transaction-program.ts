@@ -551,6 +551,7 @@ class Program {
   /** Time passes: what has lasted too long is aborted, and its producer fenced. */
   async #advance(byMs: number): Promise<void> {
     await this.#atRest();
+    await this.#world.untilDiskRests();
     this.#say(`${byMs} ms pass`);
     this.#world.clock.advance(byMs);
     const isExpired = ({ transaction }: TransactionalId): boolean =>

@@ -84,6 +84,14 @@ export class TransactionWorld {
     this.#process = { hub, store, metaStore, log, kafka: { ...kafka, listeners: () => [] } };
   }
 
+  /** The disk has done what it was asked for: time that passes is none that a flush has taken. */
+  async untilDiskRests(): Promise<void> {
+    await this.until(
+      () => this.#files.isAtRest,
+      () => 'rest of the disk',
+    );
+  }
+
   /** Faults that strike the next operations of their kinds; with the process they are gone. */
   arm(...faults: Fault[]): void {
     this.#files.arm(...faults);

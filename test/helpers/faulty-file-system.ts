@@ -55,6 +55,8 @@ export class FaultyFileSystem {
   #nameChanges: NameChange[] = [];
   /** Processes from before a crash are dead. */
   #generation = 0;
+  /** Operations of this generation that have not had their turns. */
+  #underWay = 0;
   #faults: { fault: Fault; after: number }[] = [];
   #hanging: (() => void)[] = [];
   bytesRead = 0;
@@ -128,6 +130,7 @@ export class FaultyFileSystem {
   /** The process ends and the machine does not: what it wrote is there, durable or not. */
   kill(): void {
     this.#generation++;
+    this.#underWay = 0;
     this.#faults = [];
     this.#hanging = [];
   }
@@ -178,6 +181,11 @@ export class FaultyFileSystem {
     return found.sort();
   }
 
+  /** Whether the process waits for nothing but what hangs. */
+  get isAtRest(): boolean {
+    return this.#underWay === 0;
+  }
+
   /** What the files take. */
   get usedBytes(): number {
     let bytes = 0;
@@ -196,9 +204,15 @@ export class FaultyFileSystem {
     const alive = (): Promise<void> =>
       new Promise((resolve) => {
         let turns = Math.max(1, this.turns());
+        if (generation !== this.#generation) return;
+        this.#underWay++;
         const turn = (): void => {
+          if (generation !== this.#generation) return;
           if (--turns > 0) setImmediate(turn);
-          else if (generation === this.#generation) resolve();
+          else {
+            this.#underWay--;
+            resolve();
+          }
         };
         setImmediate(turn);
       });
