@@ -161,23 +161,9 @@ export class Session {
       return true;
     }
     const packetId = qos === 0 ? 0 : this.exchanges.take(qos === 1 ? AWAIT.PUBACK : AWAIT.PUBREC);
-    if (durable === undefined) {
-      writeMessage(
-        this.#output,
-        message,
-        length,
-        this.version,
-        qos,
-        retain,
-        packetId,
-        delivery.identifiers,
-        own,
-      );
-      return true;
-    }
-    if (qos > 0 && origin !== undefined) durable.sent(packetId, placeOf(origin), retain, origin.logSource);
+    if (qos > 0 && origin !== undefined) durable?.sent(packetId, placeOf(origin), retain, origin.logSource);
     // A packet identifier at QoS 2 is on disk before its message goes out: the client must never meet another under it.
-    if (qos < 2 && !durable.isHolding) {
+    if (durable === undefined || (qos < 2 && !durable.isHolding)) {
       writeMessage(
         this.#output,
         message,

@@ -26,10 +26,7 @@ export function measureBaseline(directory: string, group: Group, records: number
     }
     const perSecond = written / ((nowMs - startMs) / 1_000);
     flushesMs.sort((one, other) => one - other);
-    return {
-      ...{ recordsPerSecond: perSecond, deliveredPerSecond: perSecond },
-      ...{ p50Ms: percentile(flushesMs, 0.5), p99Ms: percentile(flushesMs, 0.99) },
-    };
+    return resultOf(perSecond, flushesMs);
   } finally {
     closeSync(file);
     rmSync(path);
@@ -65,12 +62,14 @@ export function measurePacedBaseline(
     }
     const achieved = count / ((performance.now() - startMs) / 1_000);
     latenciesMs.sort();
-    return {
-      ...{ recordsPerSecond: achieved, deliveredPerSecond: achieved },
-      ...{ p50Ms: percentile(latenciesMs, 0.5), p99Ms: percentile(latenciesMs, 0.99) },
-    };
+    return resultOf(achieved, latenciesMs);
   } finally {
     closeSync(file);
     rmSync(path);
   }
 }
+
+const resultOf = (perSecond: number, sortedMs: ArrayLike<number>): Result => ({
+  ...{ recordsPerSecond: perSecond, deliveredPerSecond: perSecond },
+  ...{ p50Ms: percentile(sortedMs, 0.5), p99Ms: percentile(sortedMs, 0.99) },
+});
