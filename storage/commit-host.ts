@@ -8,6 +8,8 @@ export interface CommitHost {
   /** Finishes the shared batch, so that it goes with the group that starts now. */
   sealShared(): void;
   takeDirty(): DirtyRange[];
+  /** A segment has a successor from this size on. */
+  segmentBytes(): number;
   /** Makes the file of a segment, durably named. */
   createSegment(segment: Segment, synchronous: boolean): Promise<void>;
   /** The segment is whole and on disk, and its successor begins. */

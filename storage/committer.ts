@@ -8,26 +8,23 @@
 // Beside such a commit a second one may be under way, if enough waits for it: then the disk need not wait until this
 // process comes to hear that the first is done. Whatever they tell and count is in their order: the second one has not
 // happened before the first one has.
+import { CommitFile } from './commit-file.ts';
 import type { CommitGroup, Outcome, RunningCommit } from './commit-group.ts';
 import type { CommitHost } from './commit-host.ts';
 import type { CommitScheduler } from './commit-scheduler.ts';
 import { CommitWatchdog } from './commit-watchdog.ts';
-import type { Clock, Log } from './environment.ts';
-import { errorCodeOf, StorageError, storageErrorOf } from './errors.ts';
-import type { OpenFile } from './file-system.ts';
+import type { Clock } from './environment.ts';
+import { StorageError, storageErrorOf } from './errors.ts';
 import { FlushDial, type FlushPolicy } from './flush-dial.ts';
 import { SHARED_BATCH_BYTES_MAX, UNFLUSHED_LOG_BYTES_MAX } from './limits.ts';
-import type { OpenFiles } from './open-files.ts';
 import type { Segment } from './segment.ts';
-import type { DirtyRange } from './tail-cache.ts';
+import type { RoomParts } from './segment-room.ts';
 
 /** What committers share. */
-export interface CommitterParts {
+export interface CommitterParts extends RoomParts {
   readonly scheduler: CommitScheduler;
-  readonly files: OpenFiles;
   readonly clock: Clock;
   readonly flushTimeoutMs: number;
-  readonly log: Log;
   /** What a second commit has at least. */
   readonly commitBesideBytes: number;
 }
@@ -37,6 +34,7 @@ export class Committer {
   readonly #parts: CommitterParts;
   readonly #name: string;
   readonly #dial: FlushDial;
+  readonly #file: CommitFile;
   /** The group that batches join now. */
   #open: CommitGroup | undefined;
   /** The commit under way, and the one beside it. */
@@ -52,16 +50,8 @@ export class Committer {
   #failure: StorageError | undefined;
   /** Made for the first commit: most logs are quiet. */
   #watchdog: CommitWatchdog | undefined;
-  /** The file that the last commit wrote to. */
-  #segment: Segment | undefined;
-  /** End in that file of what was written; of what somebody was told is committed. */
-  #writtenBytes = 0;
-  #toldBytes = 0;
-  /** Written behind the last flush: at most UNFLUSHED_LOG_BYTES_MAX, or one chunk that is larger. */
-  #unsyncedBytes = 0;
-  #datasyncFailed = false;
-  /** Whether the last write was its own flush. */
-  #isSynchronous = false;
+  /** The room ahead in the file is being cut off: commits wait. */
+  #endingRoom = false;
   readonly #idleWaiters: (() => void)[] = [];
   #abandoned = false;
 
@@ -69,6 +59,7 @@ export class Committer {
     this.#host = host;
     this.#parts = parts;
     this.#name = name;
+    this.#file = new CommitFile(parts, name);
     this.#dial = new FlushDial({
       policy,
       clock: parts.clock,
@@ -114,15 +105,30 @@ export class Committer {
   }
 
   /** Resolves when nothing waits for its commit or is under way. */
-  idle(): Promise<void> {
-    if (this.#isIdle) return Promise.resolve();
-    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+  async idle(): Promise<void> {
+    if (!this.#isIdle) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
+    // After a failure the disk may hang.
+    if (this.#failure === undefined) await this.#file.stopRoom();
+  }
+
+  /** Lets the file end where its batches do, if nothing is under way: commits wait meanwhile. */
+  async endRoom(): Promise<void> {
+    if (!this.#file.hasRoom || this.#failure !== undefined || !this.#isIdle) return;
+    this.#endingRoom = true;
+    try {
+      await this.#file.cutRoom();
+    } catch (error) {
+      this.#fail(storageErrorOf(error, `cutting ${this.#name}`));
+    }
+    this.#endingRoom = false;
+    this.start();
+    this.#tellIdle();
   }
 
   /** Begins a commit of what there is: for the scheduler, and when the one before is done. */
   start(): void {
     this.#scheduled = false;
-    if (this.#failure !== undefined || this.#second !== undefined) return;
+    if (this.#failure !== undefined || this.#second !== undefined || this.#endingRoom) return;
     if (this.#open === undefined && (!this.#dial.isAsked || this.#dial.isEmpty)) return;
     if (this.#first !== undefined && !this.#mayRunBeside(this.#first)) return;
     try {
@@ -156,20 +162,19 @@ export class Committer {
 
   /** Whether the file system has nothing more of ours; after a failure it may hang for long. */
   get isSettled(): boolean {
-    return this.#unsettled === 0;
+    return this.#unsettled === 0 && !this.#endingRoom && !this.#file.isMakingRoom;
   }
 
   /** Whether the segment may still be written to or flushed. */
   holds(segment: Segment): boolean {
-    return this.#segment === segment;
+    return this.#file.segment === segment;
   }
 
-  /** Lets go of a segment that is on disk and takes no more appends; false when something is under way. */
+  /** Lets go of a segment that is on disk and takes no more appends; false when something is under way, or lies ahead. */
   leave(segment: Segment): boolean {
-    if (this.#failure !== undefined || !this.#isIdle || this.#segment !== segment) return false;
-    this.#segment = undefined;
-    this.#writtenBytes = 0;
-    this.#toldBytes = 0;
+    if (this.#failure !== undefined || !this.#isIdle || this.#file.segment !== segment) return false;
+    if (this.#file.hasRoom) return false;
+    this.#file.leave();
     this.#host.segmentClosed(segment);
     this.#parts.files.drop(segment.path);
     return true;
@@ -178,22 +183,25 @@ export class Committer {
   /** The log's files are deleted: what comes back late must not touch those of its successor, which has their names. */
   abandon(): void {
     this.#abandoned = true;
+    void this.#file.stopRoom();
   }
 
   /** Stops the timers. Nothing is under way any more, or nobody waits for it. */
   close(): void {
     this.#watchdog?.cancel();
     this.#dial.close();
+    this.#file.releaseRoom();
   }
 
   get #isIdle(): boolean {
-    return this.#failure !== undefined || (this.#open === undefined && this.#first === undefined);
+    if (this.#failure !== undefined) return true;
+    return this.#open === undefined && this.#first === undefined && !this.#endingRoom;
   }
 
   #schedule(): void {
     if (this.#scheduled || this.#second !== undefined) return;
     // It goes with the next commit.
-    if (this.#first !== undefined && !this.#isSynchronous) return;
+    if (this.#first !== undefined && !this.#file.isSynchronous) return;
     this.#scheduled = true;
     this.#parts.scheduler.schedule(this);
   }
@@ -205,7 +213,7 @@ export class Committer {
    */
   #mayRunBeside({ group, byteLength }: RunningCommit): boolean {
     const open = this.#open;
-    if (open?.durable !== true || group?.durable !== true || !this.#isSynchronous) return false;
+    if (open?.durable !== true || group?.durable !== true || !this.#file.isSynchronous) return false;
     if (open.byteLength < this.#parts.commitBesideBytes) return false;
     // The shared batch is not in it yet.
     return byteLength + open.byteLength + SHARED_BATCH_BYTES_MAX <= UNFLUSHED_LOG_BYTES_MAX;
@@ -226,52 +234,33 @@ export class Committer {
 
   async #commit(commit: RunningCommit): Promise<void> {
     const { group, ranges } = commit;
-    const { files } = this.#parts;
+    const file = this.#file;
     for (const range of ranges) {
-      const { chunk, start, end } = range;
-      const segment = chunk.segment!; // set with the chunk's first finished batch
+      const segment = range.chunk.segment!; // set with the chunk's first finished batch
       // A file begins when all before it is on disk.
-      if (segment !== this.#segment && commit.before !== undefined) await commit.before;
+      if (segment !== file.segment && commit.before !== undefined) await commit.before;
       // Given up by the watchdog, or the one before has failed: nothing more is written.
       if (this.#failure !== undefined) return;
-      if (segment !== this.#segment) await this.#changeTo(segment, group?.durable === true);
+      if (segment !== file.segment) await this.#changeTo(segment, group?.durable === true);
       if (this.#failure !== undefined) return;
-      // Recovery writes again what may be in memory alone, and must know how much that is.
-      const unsyncedBytes = this.#unsyncedBytes + end - start;
-      if (this.#unsyncedBytes > 0 && unsyncedBytes > UNFLUSHED_LOG_BYTES_MAX) await this.#datasync();
+      if (file.isDueBefore(range)) await file.datasync();
       if (this.#failure !== undefined) return;
-      const write = (file: OpenFile): Promise<boolean> => this.#write(file, range);
-      const isOnDisk = await files.with(segment.path, write, group?.durable, commit.isBeside);
+      const isOnDisk = await file.write(range, group?.durable, commit.isBeside);
       if (commit.before !== undefined) await commit.before;
       commit.before = undefined;
       if (this.#failure !== undefined) return;
-      this.#isSynchronous = isOnDisk;
-      if (!isOnDisk) this.#unsyncedBytes += end - start;
-      this.#writtenBytes = chunk.filePosition + end;
+      file.wrote(range, isOnDisk);
       this.#dial.wroteRange(range);
     }
     if (this.#failure !== undefined) return;
     if (group !== undefined) this.#wrote(group, commit.startedAtMs);
-    if (commit.flush !== undefined && this.#unsyncedBytes > 0) await this.#datasync();
-  }
-
-  /** Whether what was written is on disk as well. */
-  async #write(file: OpenFile, { chunk, start, end }: DirtyRange): Promise<boolean> {
-    const isSynchronous = file.isSynchronous === true;
-    try {
-      await file.write(chunk.bytes, start, end - start, chunk.filePosition + start);
-    } catch (error) {
-      // Which of the two failed is not told.
-      if (isSynchronous) this.#datasyncFailed = true;
-      throw error;
-    }
-    return isSynchronous;
+    if (commit.flush !== undefined && file.hasUnsynced) await file.datasync();
   }
 
   #wrote(group: CommitGroup, startedAtMs: number): void {
     this.#dial.wroteGroup(group, startedAtMs);
     if (!group.durable) {
-      this.#toldBytes = this.#writtenBytes;
+      this.#file.told();
       this.#tellCommitted(group);
     }
     group.settleWritten(undefined);
@@ -279,32 +268,20 @@ export class Committer {
 
   /** The old file is on disk before the new one has a name: so only the newest file can have a torn tail. */
   async #changeTo(segment: Segment, synchronous: boolean): Promise<void> {
-    const previous = this.#segment;
+    const file = this.#file;
+    const previous = file.segment;
     if (previous !== undefined) {
-      await this.#datasync();
+      await file.datasync();
+      await file.cutRoom();
       if (this.#failure !== undefined) return;
       this.#host.bytesFlushed(this.#dial.takeRanges());
     }
     await this.#host.createSegment(segment, synchronous);
-    this.#segment = segment;
-    this.#writtenBytes = 0;
-    this.#toldBytes = 0;
+    file.begin(segment, this.#host.segmentBytes());
     if (previous === undefined) return;
     // Not before: without a successor what nobody was told of is cut again, and the index must not speak of it.
     this.#host.segmentClosed(previous);
     this.#parts.files.drop(previous.path);
-  }
-
-  async #datasync(): Promise<void> {
-    const segment = this.#segment;
-    if (segment === undefined) return;
-    try {
-      await this.#parts.files.with(segment.path, (file) => file.datasync());
-      this.#unsyncedBytes = 0;
-    } catch (error) {
-      this.#datasyncFailed = true;
-      throw error;
-    }
   }
 
   #finish(commit: RunningCommit): void {
@@ -322,7 +299,7 @@ export class Committer {
 
   #finishFlush({ group, startedAtMs }: RunningCommit, flush: Outcome): void {
     this.#host.bytesFlushed(this.#dial.takeRanges());
-    this.#toldBytes = this.#writtenBytes;
+    this.#file.told();
     this.#host.flushed(this.#dial.take(), this.#parts.clock.monotonic() - startedAtMs);
     if (group?.durable) this.#tellCommitted(group);
     flush.settle(undefined);
@@ -348,6 +325,7 @@ export class Committer {
     this.#first = undefined;
     this.#second = undefined;
     this.#open = undefined;
+    void this.#file.stopRoom();
     this.#host.failed(error);
     this.#tellIdle();
   }
@@ -359,33 +337,15 @@ export class Committer {
       this.#unsettled--;
       return undefined;
     }
-    return this.#takeBack().then(() => {
+    return this.#takeBack().finally(() => {
       this.#unsettled--;
     });
   }
 
-  /**
-   * Cuts what nobody was told of, and what a failed flush may have left in memory alone: the next process would find it
-   * in the file, flush it with success, and lose it with the power. What was told before its flush and did not fail is
-   * flushed: a write that finds the disk full takes nothing with it that was written before.
-   */
   async #takeBack(): Promise<void> {
-    const segment = this.#segment;
-    if (segment === undefined || this.#abandoned) return;
-    const { files, log } = this.#parts;
-    const name = this.#name;
-    const position = this.#datasyncFailed ? segment.flushedBytes : this.#toldBytes;
-    // Before the file ends there, so that no reader looks for what is going.
-    segment.flushedBytes = Math.min(segment.flushedBytes, position);
-    try {
-      await files.with(segment.path, async (file) => {
-        await file.truncate(position);
-        await file.datasync();
-      });
-      segment.flushedBytes = position;
-    } catch (error) {
-      if (errorCodeOf(error) !== 'ENOENT') log.warn('log.not-taken-back', { log: name, position, error });
-    }
+    // What is still under way would come behind the cut.
+    await this.#file.stopRoom();
+    if (!this.#abandoned) await this.#file.takeBack();
   }
 
   #tellCommitted({ endOffset }: CommitGroup): void {

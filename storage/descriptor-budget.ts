@@ -26,6 +26,7 @@ export function withinDescriptors(fileSystem: FileSystem, max: number): FileSyst
     checkWritable: (path) => fileSystem.checkWritable(path),
     freeBytes: (path) => fileSystem.freeBytes(path),
     totalBytes: (path) => fileSystem.totalBytes(path),
+    overwritesInPlace: (path) => fileSystem.overwritesInPlace(path),
   };
 }
 

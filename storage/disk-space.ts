@@ -8,7 +8,7 @@
 import type { Clock, Log, Timer } from './environment.ts';
 import { StorageError } from './errors.ts';
 import type { FileSystem } from './file-system.ts';
-import { DISK_CHECK_INTERVAL_MS } from './limits.ts';
+import { DISK_CHECK_INTERVAL_MS, ROOM_SPARE_BYTES_MIN } from './limits.ts';
 
 export interface DiskSpaceOptions {
   readonly fileSystem: FileSystem;
@@ -49,6 +49,11 @@ export class DiskSpace {
   /** Appends are refused. */
   get isShort(): boolean {
     return this.#isShort;
+  }
+
+  /** So much is free that some may lie idle, as far as anybody knows. */
+  get hasPlenty(): boolean {
+    return this.#freeBytes - this.#reserveBytes >= ROOM_SPARE_BYTES_MIN;
   }
 
   /** Asks the file system; undefined when it does not tell. */

@@ -29,6 +29,8 @@ export interface FileSystem {
   freeBytes(path: string): Promise<number>;
   /** Bytes of the file system that a path is on, used and free. */
   totalBytes(path: string): Promise<number>;
+  /** Whether what is written over bytes of a file there takes their place on the disk, without a word in a journal. */
+  overwritesInPlace(path: string): Promise<boolean>;
 }
 
 export type OpenMode = 'read' | 'write' | 'create';
@@ -79,6 +81,9 @@ const FLAGS: Readonly<Record<OpenMode, number>> = {
 /** One trip to the thread pool instead of two for each group commit. Not every system has it. */
 const SYNCHRONOUS: number | undefined = fs.constants.O_DSYNC;
 
+/** What statfs(2) calls ext2, ext3 and ext4; XFS. */
+const OVERWRITING: readonly number[] = [0xef53, 0x58465342];
+
 export const nodeFileSystem: FileSystem = {
   open: (path, mode, synchronous = false) =>
     new Promise((resolve, reject) => {
@@ -115,6 +120,10 @@ export const nodeFileSystem: FileSystem = {
     const { blocks, bsize } = await statfs(path);
     return blocks * bsize;
   },
+  overwritesInPlace: async (path) =>
+    SYNCHRONOUS !== undefined &&
+    process.platform === 'linux' &&
+    OVERWRITING.includes((await statfs(path)).type),
 };
 
 /** Callbacks of node:fs and not its promises: one promise per call and no object with a finalizer per file. */

@@ -14,6 +14,7 @@ import {
   viewOf,
 } from './frame.ts';
 import { SCAN_BYTES } from './limits.ts';
+import { endOfBytes } from './zero-tail.ts';
 
 /** A batch with a right checksum. The bytes are valid until the next one is asked for. */
 export interface InspectedBatch {
@@ -32,8 +33,8 @@ export interface InspectedDamage {
   readonly kind: 'damage';
   readonly position: number;
   readonly byteLength: number;
-  /** `newer`: whole, and of a later format. */
-  readonly verdict: 'bad' | 'short' | 'newer';
+  /** `newer`: whole, and of a later format; `room`: zeros to the end of the file, made ahead of batches to come. */
+  readonly verdict: 'bad' | 'short' | 'newer' | 'room';
   /** Whether no good batch follows in the file. */
   readonly endsFile: boolean;
 }
@@ -59,6 +60,11 @@ export async function* inspectBatches(
       }
       if (verdict === 'end') return;
       const damagedAt = scan.position;
+      if ((await endOfBytes(file, damagedAt, end)) === damagedAt) {
+        const byteLength = end - damagedAt;
+        yield { kind: 'damage', position: damagedAt, byteLength, verdict: 'room', endsFile: true };
+        return;
+      }
       position = await nextBatchPosition(file, damagedAt + 1, end);
       const byteLength = position - damagedAt;
       yield { kind: 'damage', position: damagedAt, byteLength, verdict, endsFile: position === end };
@@ -66,6 +72,21 @@ export async function* inspectBatches(
   } finally {
     await file.close();
   }
+}
+
+/** Where the batches of a file end that may have room behind them; `size` when it has none. */
+export async function endWithoutRoom(fileSystem: FileSystem, path: string, size: number): Promise<number> {
+  const file = await fileSystem.open(path, 'read');
+  try {
+    // A batch may end in zeros, too.
+    if ((await endOfBytes(file, 0, size)) === size) return size;
+  } finally {
+    await file.close();
+  }
+  for await (const part of inspectBatches(fileSystem, path, size)) {
+    if (part.kind === 'damage' && part.verdict === 'room') return part.position;
+  }
+  return size;
 }
 
 async function nextVerdict(

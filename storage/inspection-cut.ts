@@ -16,7 +16,7 @@ import {
 import type { FileSystem } from './file-system.ts';
 import { batchBaseOffsetAt, batchLastOffsetAt } from './frame.ts';
 import type { IndexDatabase } from './index-database.ts';
-import { inspectBatches } from './inspection-batches.ts';
+import { endWithoutRoom, inspectBatches } from './inspection-batches.ts';
 import type { CheckedSegment } from './inspection-segment.ts';
 import { epochStarts, writeLeaderEpochs } from './leader-epochs.ts';
 import { readCheckpoint, readManifest, writeCheckpoint, writeManifest } from './manifest.ts';
@@ -119,7 +119,11 @@ async function segmentsIn(fileSystem: FileSystem, directory: string): Promise<Ch
     const { size } = await fileSystem.stat(path);
     segments.push({ path, ...parsed, byteSize: size });
   }
-  return segments.sort((a, b) => a.baseOffset - b.baseOffset || a.leaderEpoch - b.leaderEpoch);
+  segments.sort((a, b) => a.baseOffset - b.baseOffset || a.leaderEpoch - b.leaderEpoch);
+  const newest = segments.pop();
+  if (newest === undefined) return segments;
+  const byteSize = await endWithoutRoom(fileSystem, newest.path, newest.byteSize);
+  return [...segments, { ...newest, byteSize }];
 }
 
 /** Where the first batch begins that covers `offset` or lies above, and where the log ends without it. */

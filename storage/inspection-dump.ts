@@ -134,6 +134,7 @@ export async function* dumpFrames(
 export const DAMAGE = {
   bad: 'no batch begins here, or its bytes have changed',
   short: 'the file ends within a batch',
+  room: 'zeros to the end of the file: room for batches to come, of a hub that runs or was killed',
   newer: 'a batch in a newer format than this version reads',
 } as const;
 

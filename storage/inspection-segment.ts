@@ -154,6 +154,7 @@ class SegmentCheck {
     } else if (isNewest && this.#endOffset >= provenOffset) {
       // A disk may have written what follows before: then all of it goes, and nobody was promised it.
       this.#isTorn = true;
+      if (verdict === 'room') return;
       const torn = 'a batch that was not written to its end: the next opening cuts from here on';
       this.#findings.warning('torn-end', place, `${torn}, ${this.#segment.byteSize - position} bytes`);
       return;

@@ -33,6 +33,21 @@ export const DISK_CHECK_INTERVAL_MS = 1000;
  */
 export const UNFLUSHED_LOG_BYTES_MAX = 16 * 1024 * 1024;
 
+/** Zeros ahead in the file of one log (segment-room.ts) … */
+export const LOG_ROOM_BYTES_MAX = 512 * 1024;
+
+/** … and in those of all together. */
+export const ROOM_BYTES_MAX = 256 * 1024 * 1024;
+
+/** So many zeros go to the disk at once: a commit that meets them there waits half a millisecond longer. */
+export const ROOM_SLICE_BYTES_MAX = 64 * 1024;
+
+/** Behind a larger commit no room is made: what it saves the journal is less than what every byte costs a second time. */
+export const ROOM_COMMIT_BYTES_MAX = 16 * 1024;
+
+/** Less than this above the reserve, and no room is made ahead: there are better uses for the last of a disk. */
+export const ROOM_SPARE_BYTES_MIN = 1024 * 1024 * 1024;
+
 /** Segments that are open at most, in use or not. */
 export const OPEN_FILES_MAX = 800;
 
@@ -92,6 +107,9 @@ export const BATCH_ROOM_BYTES = 1024;
 
 /** Files of bytes that recovery cut off which a partition keeps. */
 export const CUT_FILES_MAX = 3;
+
+/** A batch may end in zeros, so some of those behind what recovery cuts off are kept with it. */
+export const CUT_ZEROS_MAX = 4096;
 
 /** Maintenance passes the turn on after this much work without a wait, so that appends and reads do not stall. */
 export const MAINTENANCE_SLICE_MS = 2;

@@ -121,11 +121,13 @@ export class LogAppender {
    * Closes the active segment if all of it is on disk, so that the next append makes a new file. Otherwise an append is
    * under way, and the next one looks for itself whether it should roll.
    */
-  sealActive(): boolean {
+  async sealActive(): Promise<boolean> {
     const segment = this.#active;
     if (segment === undefined) return true;
-    if (this.#sharing || this.#filling || segment.flushedBytes < segment.byteSize) return false;
-    if (!this.#options.committer.leave(segment)) return false;
+    const { committer } = this.#options;
+    await committer.endRoom();
+    if (this.#active !== segment || this.#sharing || this.#filling) return false;
+    if (segment.flushedBytes < segment.byteSize || !committer.leave(segment)) return false;
     this.#active = undefined;
     return true;
   }

@@ -30,6 +30,7 @@ export async function closeLog(log: ClosingLog): Promise<void> {
   state.closed();
   await committer.flush();
   await committer.idle();
+  await committer.endRoom();
   await trimmer.settled();
   try {
     if (state.failed === undefined) await closeFiles(log);

@@ -50,6 +50,10 @@ export class LogCommits implements CommitHost {
     return this.#log.tail.takeDirty();
   }
 
+  segmentBytes(): number {
+    return this.#log.appender().config.segmentBytes;
+  }
+
   async createSegment(segment: Segment, synchronous: boolean): Promise<void> {
     const { files, fileSystem } = this.#parts;
     await files.create(segment.path, synchronous);

@@ -84,6 +84,7 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
     const opening = [writeIdentity(fileSystem, directory, identity, false), topics.open(), disk.open()];
     await Promise.allSettled(opening); // when one has failed, none is under way any more
     await Promise.all(opening);
+    const overwritesInPlace = await fileSystem.overwritesInPlace(directory).catch(() => false);
     const upkeep = {
       checkIntervalMs: options.checkIntervalMs ?? STORE_DEFAULTS.checkIntervalMs,
       random: options.random,
@@ -117,6 +118,10 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
       checkpointBytes: options.checkpointBytes ?? STORE_DEFAULTS.checkpointBytes,
       flushTimeoutMs: options.flushTimeoutMs ?? STORE_DEFAULTS.flushTimeoutMs,
       commitBesideBytes: options.commitBesideBytes ?? STORE_DEFAULTS.commitBesideBytes,
+      // Elsewhere a flush costs what it costs, and the second write would be one for nothing.
+      roomAfterBytes: overwritesInPlace
+        ? (options.roomAfterBytes ?? STORE_DEFAULTS.roomAfterBytes)
+        : Number.POSITIVE_INFINITY,
     });
   } catch (error) {
     await index.close();

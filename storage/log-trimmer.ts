@@ -98,7 +98,7 @@ export class LogTrimmer {
     const now = momentOf(this.#parts.clock);
     const { appender } = this.#log;
     if (!this.#log.isWritable()) return;
-    if (this.#isRollDue(now)) appender.sealActive();
+    if (this.#isRollDue(now)) await appender.sealActive();
     if (appender.config.deletes) this.#moveTo(await this.#startAfterRetention(now));
     await this.exclusively(() => this.#settleStart());
   }
@@ -152,7 +152,9 @@ export class LogTrimmer {
   async #removeCovered(startOffset: number, oneByOne: boolean): Promise<void> {
     const { segments, appender, directory } = this.#log;
     const { newest } = segments;
-    if (!oneByOne && newest !== undefined && newest.endOffset <= startOffset) appender.sealActive();
+    if (!oneByOne && newest !== undefined && newest.endOffset <= startOffset) {
+      await appender.sealActive();
+    }
     const covered: Segment[] = [];
     for (const segment of segments) {
       if (segment.endOffset > startOffset || !this.#isClosed(segment)) break;

@@ -3,8 +3,14 @@
 // another waits for the first that is not.
 import type { FileSystem, OpenFile, OpenMode } from './file-system.ts';
 
-/** Behind a path: what is beside another operation has the file open by itself. No path has it. */
-const BESIDE = '\0';
+/**
+ * Who has the file open by itself: the system tells that what was written has failed once for each opening of the file, to
+ * whom asks first. `beside`: a write while another one is under way; `room`: who writes zeros ahead.
+ */
+export type Opening = 'shared' | 'beside' | 'room';
+
+/** Behind a path, for each opening but the shared one. No path has it. */
+const MARKS = { shared: '', beside: '\0b', room: '\0r' } as const satisfies Record<Opening, string>;
 
 export class OpenFiles {
   readonly #fileSystem: FileSystem;
@@ -24,16 +30,14 @@ export class OpenFiles {
   /**
    * Runs `use` with the open file, which must exist; `use` must not keep it. Opened for reading and writing.
    * @param synchronous how it had better be open (see {@link FileSystem.open}); while others use it, it stays as it is.
-   * @param beside another write is under way, and the system tells that what was written has failed once for each opening
-   * of the file, to whom asks first: so this one has another.
    */
   async with<Result>(
     path: string,
     use: (file: OpenFile) => Promise<Result>,
     synchronous?: boolean,
-    beside = false,
+    opening: Opening = 'shared',
   ): Promise<Result> {
-    const key = beside ? path + BESIDE : path;
+    const key = path + MARKS[opening];
     const entry = this.#entryOf(key, path, synchronous);
     entry.users++;
     try {
@@ -57,7 +61,8 @@ export class OpenFiles {
 
   /** Closes the file as soon as nobody uses it; a later use opens it again. */
   drop(path: string): void {
-    for (const key of [path, path + BESIDE]) {
+    for (const mark of Object.values(MARKS)) {
+      const key = path + mark;
       const entry = this.#entries.get(key);
       if (entry !== undefined) this.#drop(key, entry);
     }

@@ -20,6 +20,9 @@ export interface StoreCounters {
   compactedRecords: number;
   compactedBytes: number;
   cutBytes: number;
+  /** Zeros ahead of the batches in the files of logs that are appended to (segment-room.ts), and how many were written. */
+  roomBytes: number;
+  roomMadeBytes: number;
   /** Producers forgotten because there were too many. */
   evictedProducers: number;
   /** Blocks read before a sequential reader asked. */
@@ -40,6 +43,8 @@ export function newCounters(): StoreCounters {
     compactedRecords: 0,
     compactedBytes: 0,
     cutBytes: 0,
+    roomBytes: 0,
+    roomMadeBytes: 0,
     evictedProducers: 0,
     readAheads: 0,
   };

@@ -26,6 +26,11 @@ export interface LogStoreOptions {
   readonly flushTimeoutMs?: number;
   /** What a log commits while another commit of it is under way has so many bytes at least. Default 32 KiB. */
   readonly commitBesideBytes?: number;
+  /**
+   * A segment of this size or more has zeros on the disk ahead of its batches (segment-room.ts), where the file system
+   * overwrites in place. Default 256 KiB; `Infinity` = none has.
+   */
+  readonly roomAfterBytes?: number;
   /** Below it appends are refused before the disk is full. Default 0: there is no reserve. */
   readonly diskReserveBytes?: number;
   /** Producers that the logs remember, all together; the longest unused goes first. Default 100,000. */
@@ -46,6 +51,7 @@ export const STORE_DEFAULTS = {
   checkpointBytes: 64 * 1024 * 1024,
   flushTimeoutMs: 30_000,
   commitBesideBytes: 32 * 1024,
+  roomAfterBytes: 256 * 1024,
   diskReserveBytes: 0,
   producersMax: 100_000,
   producerExpirationMs: 24 * 3_600_000,

@@ -36,4 +36,5 @@ export interface StoreParts {
   readonly checkpointBytes: number;
   readonly flushTimeoutMs: number;
   readonly commitBesideBytes: number;
+  readonly roomAfterBytes: number;
 }

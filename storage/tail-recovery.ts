@@ -8,12 +8,13 @@ import { errorCodeOf, StorageError } from './errors.ts';
 import { cutFileName, segmentFileName } from './file-names.ts';
 import type { OpenFile } from './file-system.ts';
 import { BATCH_LEADER_EPOCH_AT, batchBaseOffsetAt, batchLastOffsetAt, verifyBatch, viewOf } from './frame.ts';
-import { DAMAGE_SEARCH_BYTES_MAX, SCAN_BYTES, UNFLUSHED_LOG_BYTES_MAX } from './limits.ts';
+import { CUT_ZEROS_MAX, DAMAGE_SEARCH_BYTES_MAX, SCAN_BYTES, UNFLUSHED_LOG_BYTES_MAX } from './limits.ts';
 import type { RecoveryCheckpoint } from './manifest.ts';
 import { OffsetIndex } from './offset-index.ts';
 import type { ProducerRecovery, SegmentFile } from './producer-recovery.ts';
 import { Segment } from './segment.ts';
 import type { StoreParts } from './store-parts.ts';
+import { endOfBytes } from './zero-tail.ts';
 
 export interface TailVerdict {
   readonly byteSize: number;
@@ -186,7 +187,10 @@ async function goodBatchFollows(
   return false;
 }
 
-/** Copies what is cut beside the segment, then cuts. A copy that fails (a full disk) does not keep the log shut. */
+/**
+ * Copies what is cut beside the segment, then cuts. A copy that fails (a full disk) does not keep the log shut. Zeros at
+ * the end of it are nothing: room that was made ahead.
+ */
 async function cutTail(
   parts: StoreParts,
   directory: string,
@@ -195,7 +199,13 @@ async function cutTail(
   position: number,
   logEndOffset: number,
 ): Promise<void> {
-  const cutBytes = file.byteSize - position;
+  const bytesEnd = await endOfBytes(handle, position, file.byteSize);
+  if (bytesEnd === position) {
+    await handle.truncate(position);
+    await handle.datasync();
+    return;
+  }
+  const cutBytes = Math.min(bytesEnd + CUT_ZEROS_MAX, file.byteSize) - position;
   const name = cutFileName(segmentFileName(file.leaderEpoch, file.baseOffset), position);
   let keptAs: string | undefined = name;
   try {

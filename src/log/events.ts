@@ -148,6 +148,7 @@ export const EVENTS: Readonly<Record<LoggerName, Readonly<Record<string, string>
     'log.index-not-read': 'The index of a log could not be read; the log is read instead.',
     'log.index-wrong': 'The index of a segment was wrong, and is made anew.',
     'log.manifest-damaged': "A log's manifest is damaged; it is made anew.",
+    'log.no-room-ahead': 'No zeros could be written ahead of a log; its flushes take a little longer.',
     'log.not-compacted': 'A log could not be compacted in a round of maintenance.',
     'log.not-maintained': 'A log could not be looked after in a round of maintenance.',
     'log.not-taken-back': 'What a failed write had left could not be taken back.',

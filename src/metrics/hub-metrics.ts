@@ -52,6 +52,8 @@ function collectStore({ storeCounters: counters, recovery }: MetricsTarget, sink
   sink.add('log_unflushed_bytes', counters.unflushedBytes);
   sink.addHistogram('log_flush_seconds', counters.flushSeconds);
   sink.addHistogram('log_flush_batches', counters.flushBatches);
+  sink.add('log_room_bytes', counters.roomBytes);
+  sink.add('log_room_made_bytes_total', counters.roomMadeBytes);
   sink.add('log_compactions_total', counters.compactions);
   sink.add('log_recovery_seconds', recovery.durationMs / 1000);
   sink.add('log_recovered_bytes', recovery.recoveredBytes);

@@ -77,6 +77,7 @@ class Program {
     this.#files.random = this.#random;
     this.#files.now = () => this.#clock.now();
     this.#files.hasSynchronousFiles = this.#oneIn(2);
+    this.#files.overwritesInPlace = this.#oneIn(2);
     if (this.#oneIn(3)) this.#files.turns = () => 1 + this.#below(4);
     this.#producing = this.#oneIn(3);
     this.#compacting = this.#oneIn(3);
@@ -501,6 +502,7 @@ class Program {
       tailCacheBytes: this.#oneIn(2) ? 0 : 1 << 20,
       checkpointBytes: 500 + this.#below(5000),
       ...(this.#oneIn(2) ? { commitBesideBytes: 1 } : {}),
+      roomAfterBytes: this.#below(4000),
       checkIntervalMs: 0,
       compactionMapBytes: this.#oneIn(3) ? 1 : 1 << 16,
       compactionBytesPerSecond: Number.POSITIVE_INFINITY,

@@ -64,6 +64,8 @@ export class FaultyFileSystem {
   turns: () => number = () => 1;
   /** Files whose writes are flushes are to be had. */
   hasSynchronousFiles = true;
+  /** Logs make room ahead in their files. */
+  overwritesInPlace = false;
   /** For the times of files. */
   now: () => number = () => 0;
   /** Bytes of all files together that the disk has room for. */
@@ -237,6 +239,7 @@ export class FaultyFileSystem {
           this.#get(path);
           return this.capacityBytes;
         }),
+      overwritesInPlace: () => Promise.resolve(this.overwritesInPlace),
     };
     return view;
   }

@@ -201,7 +201,7 @@ describe('damage', () => {
     withDirectory(async (directory) => {
       await fill(directory);
       const newest = segments(directory).at(-1) ?? '';
-      writeFileSync(newest, Buffer.concat([readFileSync(newest), Buffer.alloc(90)]));
+      writeFileSync(newest, Buffer.concat([readFileSync(newest), Buffer.alloc(90, 1)]));
       const [torn, ...more] = await verify(directory);
       expect([torn?.severity, torn?.code, torn?.offset, more]).toEqual(['warning', 'torn-end', 30, []]);
       truncateSync(newest, readFileSync(newest).length - 100);

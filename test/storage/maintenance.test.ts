@@ -263,7 +263,7 @@ describe('what recovery cut off', () => {
       await append(partition, [record(`kept ${round}`)]).flushed;
       machine.files.kill();
       const newest = `${LOG}/${machine.segments.at(-1)}`;
-      machine.files.overwrite(newest, Buffer.concat([machine.files.bytesOf(newest), Buffer.alloc(9)]));
+      machine.files.overwrite(newest, Buffer.concat([machine.files.bytesOf(newest), Buffer.alloc(9, 1)]));
     }
     const { partition, store } = await machine.open();
     const cuts = () => machine.files.paths().filter((path) => path.endsWith('.cut'));

@@ -1,6 +1,7 @@
 // What an opening finds and what it makes of it: torn and zero-filled tails, checkpoints, damage, other versions.
 import { describe, expect, it } from 'vitest';
 import { batchByteLengthAt, batchChecksum, viewOf } from '../../storage/frame.ts';
+import { CUT_ZEROS_MAX } from '../../storage/limits.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
 import { jsonFileOf } from '../../storage/small-file.ts';
 import { FaultyFileSystem } from '../helpers/faulty-file-system.ts';
@@ -76,6 +77,9 @@ function damageSecondSegment(machine: Machine): string {
   return path;
 }
 
+/** Where the last byte is that is not zero. */
+const lastByteOf = (bytes: Buffer): number => bytes.findLastIndex((byte) => byte !== 0);
+
 describe('a torn tail', () => {
   it.each([
     ['cut in the middle of a batch', (bytes: Buffer) => bytes.subarray(0, bytes.length - 5)],
@@ -87,14 +91,20 @@ describe('a torn tail', () => {
         return bytes;
       },
     ],
-    ['whose last batch is zeros', (bytes: Buffer) => bytes.fill(0, 5 * batchLength(bytes))],
-  ])('%s is cut there, kept aside and told', async (_what, change) => {
+    [
+      'whose last batch is zeros but for its first bytes, with room behind it',
+      (bytes: Buffer) =>
+        Buffer.concat([bytes.fill(0, 5 * batchLength(bytes) + 12), Buffer.alloc(CUT_ZEROS_MAX + 70_000)]),
+      CUT_ZEROS_MAX,
+    ],
+  ])('%s is cut there, kept aside and told', async (_what, change, zerosKept = 0) => {
     const machine = new Machine();
     await machine.killedAfterSix();
     const before = machine.files.bytesOf(FIRST);
     const kept = 5 * batchLength(before);
     machine.change(FIRST, change);
-    const torn = machine.files.bytesOf(FIRST).subarray(kept);
+    const all = machine.files.bytesOf(FIRST).subarray(kept);
+    const torn = zerosKept === 0 ? all : all.subarray(0, lastByteOf(all) + 1 + zerosKept);
     const { partition, log, store } = await machine.open();
     expect(valuesOf(await readAll(partition))).toEqual(ALL.slice(0, 5));
     expect(partition.failed).toBeUndefined();
@@ -117,14 +127,20 @@ describe('a torn tail', () => {
     expect(machine.files.bytesOf(kept).equals(torn)).toBe(true);
   });
 
-  it('of zeros behind the last batch is cut', async () => {
-    const machine = new Machine();
-    await machine.killedAfterSix();
-    machine.change(FIRST, (bytes) => Buffer.concat([bytes, Buffer.alloc(70_000)]));
-    const { partition, store } = await machine.open();
-    expect(valuesOf(await readAll(partition))).toEqual(ALL);
-    expect(store.counters.cutBytes).toBe(70_000);
-  });
+  it.each([0, 1])(
+    'of zeros behind the last batch, or in its place, is room: cut and not kept',
+    async (lost) => {
+      const machine = new Machine();
+      await machine.killedAfterSix();
+      const end = (6 - lost) * batchLength(machine.files.bytesOf(FIRST));
+      machine.change(FIRST, (bytes) => Buffer.concat([bytes.subarray(0, end), Buffer.alloc(3_000_000)]));
+      const { partition, log, store } = await machine.open();
+      expect(valuesOf(await readAll(partition))).toEqual(ALL.slice(0, 6 - lost));
+      expect(machine.files.bytesOf(FIRST).length).toBe(end);
+      expect([store.counters.cutBytes, log.named('log.tail-cut')]).toEqual([0, []]);
+      expect(machine.files.paths().filter((path) => path.endsWith('.cut'))).toEqual([]);
+    },
+  );
 
   it('that is all of the newest segment makes it vanish, and its offsets are given again', async () => {
     const machine = new Machine();
@@ -287,7 +303,7 @@ describe('a checkpoint', () => {
   it('behind which everything is torn is where the log ends', async () => {
     const machine = new Machine();
     await machine.stoppedAfterSix();
-    machine.change(FIRST, (bytes) => Buffer.concat([bytes, Buffer.alloc(50)]));
+    machine.change(FIRST, (bytes) => Buffer.concat([bytes, Buffer.alloc(50, 1)]));
     const { partition, store } = await machine.open();
     expect(valuesOf(await readAll(partition))).toEqual(ALL);
     expect([partition.failed, store.counters.cutBytes]).toEqual([undefined, 50]);

@@ -1,0 +1,132 @@
+// Room ahead in the file of the segment that is appended to: zeros that are on disk before the batches come which go
+// there. A flush of bytes within it changes neither the file's size nor where the file lies on the disk, so the file
+// system need not write its journal for it: such a flush takes about half as long.
+//
+// Every byte is written twice for it, behind everybody's back, through an opening of the file of its own: the system tells
+// of a write that has failed once for each opening. Nothing depends on room: where none can be made, or the batches
+// have overtaken it, a flush takes as long as it does without. It is cut off before the segment gets a successor, and when
+// the log closes; what a crash leaves of it recovery cuts.
+import type { Log } from './environment.ts';
+import type { OpenFile } from './file-system.ts';
+import { LOG_ROOM_BYTES_MAX, ROOM_BYTES_MAX, ROOM_COMMIT_BYTES_MAX, ROOM_SLICE_BYTES_MAX } from './limits.ts';
+import type { OpenFiles } from './open-files.ts';
+import type { Segment } from './segment.ts';
+import type { StoreCounters } from './store-counters.ts';
+
+export interface RoomParts {
+  readonly files: OpenFiles;
+  readonly counters: StoreCounters;
+  readonly log: Log;
+  /** A segment has room ahead from this size on; `Infinity` = none has. */
+  readonly roomAfterBytes: number;
+  /** Whether the disk has so much to spare that some may lie idle. */
+  readonly disk: { readonly hasPlenty: boolean };
+}
+
+/** Of the segment's size, so that room in the files of quiet logs is a small part of them. */
+const ROOM_SHARE = 1 / 4;
+
+const ZEROS = Buffer.alloc(ROOM_SLICE_BYTES_MAX);
+
+export class SegmentRoom {
+  readonly #parts: RoomParts;
+  readonly #segment: Segment;
+  /** A segment has a successor from here on. */
+  readonly #segmentBytes: number;
+  /** Where it ends in the file, with what is being written of it; 0 = the file ends with its batches. */
+  #end = 0;
+  /** What there is of it ahead of the batches, as the store counts it. */
+  #heldBytes = 0;
+  /** Zeros are being written from there on, until `#filling` resolves. */
+  #sliceStart = Number.POSITIVE_INFINITY;
+  #filling: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor(parts: RoomParts, segment: Segment, segmentBytes: number) {
+    this.#parts = parts;
+    this.#segment = segment;
+    this.#segmentBytes = segmentBytes;
+  }
+
+  /** Whether the file may be longer than its batches. */
+  get isHeld(): boolean {
+    return this.#end > 0;
+  }
+
+  get isFilling(): boolean {
+    return this.#filling !== undefined;
+  }
+
+  /** What a write that ends at `end` has to wait for, or zeros might come over it. Never rejects. */
+  busyBelow(end: number): Promise<void> | undefined {
+    return end > this.#sliceStart ? this.#filling : undefined;
+  }
+
+  /** All below `end` is on disk, `length` bytes with the last write: makes a slice of room when one is missing. */
+  wrote(end: number, length: number): void {
+    if (this.#heldBytes > 0) this.#hold(Math.max(0, this.#end - end));
+    if (this.#stopped || this.#filling !== undefined || length > ROOM_COMMIT_BYTES_MAX) return;
+    if (end < this.#parts.roomAfterBytes) return;
+    const wanted = Math.min(Math.ceil(end * ROOM_SHARE), LOG_ROOM_BYTES_MAX);
+    const slice = Math.min(wanted, ROOM_SLICE_BYTES_MAX);
+    if (this.#end - end > wanted - slice) return;
+    const { byteSize } = this.#segment;
+    // Bytes below the segment's size may be on their way into the file. A slice ahead of that, so that few wait for zeros.
+    const start = this.#end > byteSize ? this.#end : byteSize + slice;
+    const { counters, disk } = this.#parts;
+    if (start + slice > this.#segmentBytes) return;
+    if (counters.roomBytes + slice > ROOM_BYTES_MAX || !disk.hasPlenty) return;
+    this.#end = start + slice;
+    this.#hold(this.#end - end);
+    this.#sliceStart = start;
+    this.#filling = this.#fill(start, slice);
+  }
+
+  /** Resolves when no zeros are being written any more, which a disk that hangs may prevent. Never rejects. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#filling;
+  }
+
+  /** Cuts the file at `end`, where its batches end, durably. Nobody else writes to it meanwhile. Rejects as files do. */
+  async cutAt(end: number): Promise<void> {
+    await this.stop();
+    if (this.isHeld) {
+      await this.#parts.files.with(this.#segment.path, async (file) => {
+        await file.truncate(end);
+        await file.datasync();
+      });
+      this.release();
+    }
+    this.#stopped = false;
+  }
+
+  /** It is nobody's any more: the file is cut, or left to recovery. */
+  release(): void {
+    this.#end = 0;
+    this.#hold(0);
+  }
+
+  #hold(bytes: number): void {
+    this.#parts.counters.roomBytes += bytes - this.#heldBytes;
+    this.#heldBytes = bytes;
+  }
+
+  /** Never rejects. */
+  async #fill(start: number, length: number): Promise<void> {
+    const { files, counters, log } = this.#parts;
+    const { path } = this.#segment;
+    // The name may be another file's, when a log that was given up comes to open it.
+    const write = async (file: OpenFile): Promise<void> =>
+      this.#stopped ? undefined : file.write(ZEROS, 0, length, start);
+    try {
+      await files.with(path, write, true, 'room');
+      counters.roomMadeBytes += length;
+    } catch (error) {
+      this.#stopped = true;
+      log.warn('log.no-room-ahead', { path, position: start, error });
+    }
+    this.#sliceStart = Number.POSITIVE_INFINITY;
+    this.#filling = undefined;
+  }
+}
