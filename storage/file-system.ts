@@ -29,7 +29,10 @@ export interface FileSystem {
   freeBytes(path: string): Promise<number>;
   /** Bytes of the file system that a path is on, used and free. */
   totalBytes(path: string): Promise<number>;
-  /** Whether what is written over bytes of a file there takes their place on the disk, without a word in a journal. */
+  /**
+   * Whether what is written over bytes of a file there takes their place on the disk, so that nothing else of the file
+   * has to be written.
+   */
   overwritesInPlace(path: string): Promise<boolean>;
 }
 

@@ -42,7 +42,7 @@ export const ROOM_BYTES_MAX = 256 * 1024 * 1024;
 /** So many zeros go to the disk at once: a commit that meets them there waits half a millisecond longer. */
 export const ROOM_SLICE_BYTES_MAX = 64 * 1024;
 
-/** Behind a larger commit no room is made: what it saves the journal is less than what every byte costs a second time. */
+/** Behind a larger commit no room is made: what a flush is spared is less than what every byte costs a second time. */
 export const ROOM_COMMIT_BYTES_MAX = 16 * 1024;
 
 /** Less than this above the reserve, and no room is made ahead: there are better uses for the last of a disk. */

@@ -1,11 +1,12 @@
 // Room ahead in the file of the segment that is appended to: zeros that are on disk before the batches come which go
-// there. A flush of bytes within it changes neither the file's size nor where the file lies on the disk, so the file
-// system need not write its journal for it: such a flush takes about half as long.
+// there. A flush of bytes within it changes neither the file's size nor where the file lies on the disk. So the bytes are
+// all that the file system has to write: what it knows of the file (in the journal, where it has one) stays as it is.
 //
-// Every byte is written twice for it, behind everybody's back, through an opening of the file of its own: the system tells
-// of a write that has failed once for each opening. Nothing depends on room: where none can be made, or the batches
-// have overtaken it, a flush takes as long as it does without. It is cut off before the segment gets a successor, and when
-// the log closes; what a crash leaves of it recovery cuts.
+// Every byte is written twice for it, first as a zero, behind everybody's back and through an opening of the file of its
+// own: the system tells each opening once of what could not be written, and what is told to this one the commits must hear
+// as well. Nothing depends on room: where none can be made, or the batches have overtaken it, a flush takes as long as it
+// does without. It is cut off before the segment gets a successor, and when the log closes; what a crash leaves of it
+// recovery cuts.
 import type { Log } from './environment.ts';
 import type { OpenFile } from './file-system.ts';
 import { LOG_ROOM_BYTES_MAX, ROOM_BYTES_MAX, ROOM_COMMIT_BYTES_MAX, ROOM_SLICE_BYTES_MAX } from './limits.ts';
@@ -35,7 +36,7 @@ export class SegmentRoom {
   readonly #segmentBytes: number;
   /** Where it ends in the file, with what is being written of it; 0 = the file ends with its batches. */
   #end = 0;
-  /** What there is of it ahead of the batches, as the store counts it. */
+  /** From the end of the batches to there, as the store counts it; no zeros were written ahead of the first slice. */
   #heldBytes = 0;
   /** Zeros are being written from there on, until `#filling` resolves. */
   #sliceStart = Number.POSITIVE_INFINITY;
@@ -62,7 +63,7 @@ export class SegmentRoom {
     return end > this.#sliceStart ? this.#filling : undefined;
   }
 
-  /** All below `end` is on disk, `length` bytes with the last write: makes a slice of room when one is missing. */
+  /** The last write ended at `end`, `length` bytes that are on disk: makes a slice of room when one is missing. */
   wrote(end: number, length: number): void {
     if (this.#heldBytes > 0) this.#hold(Math.max(0, this.#end - end));
     if (this.#stopped || this.#filling !== undefined || length > ROOM_COMMIT_BYTES_MAX) return;
