@@ -11,6 +11,7 @@ export class CommitFile {
   readonly #parts: RoomParts;
   readonly #name: string;
   #segment: Segment | undefined;
+  #segmentBytes = 0;
   #room: SegmentRoom | undefined;
   /** End of what was written; of what somebody was told is committed. */
   #writtenBytes = 0;
@@ -47,6 +48,7 @@ export class CommitFile {
   /** Another file, just made. */
   begin(segment: Segment, segmentBytes: number): void {
     this.#segment = segment;
+    this.#segmentBytes = segmentBytes;
     this.#room = new SegmentRoom(this.#parts, segment, segmentBytes);
     this.#writtenBytes = 0;
     this.#toldBytes = 0;
@@ -60,15 +62,18 @@ export class CommitFile {
     this.#toldBytes = 0;
   }
 
+  /** What the write of the range has to wait for, or zeros might come over it. Never rejects. */
+  busyBelow({ chunk, end }: DirtyRange): Promise<void> | undefined {
+    return this.#room?.busyBelow(chunk.filePosition + end);
+  }
+
   /**
    * Writes where the range lies, and tells whether that is on disk as well; `wrote` is to be called for it, in the order of
    * the ranges. Rejects as files do.
    * @param isBeside another write is under way
    */
-  async write(range: DirtyRange, synchronous: boolean | undefined, isBeside: boolean): Promise<boolean> {
+  write(range: DirtyRange, synchronous: boolean | undefined, isBeside: boolean): Promise<boolean> {
     const { chunk, start, end } = range;
-    const zeros = this.#room?.busyBelow(chunk.filePosition + end);
-    if (zeros !== undefined) await zeros;
     const write = async (file: OpenFile): Promise<boolean> => {
       const isSynchronous = file.isSynchronous === true;
       try {
@@ -110,17 +115,24 @@ export class CommitFile {
   }
 
   /** Whether the file may be longer than what was written. */
-  get hasRoom(): boolean {
+  get isRoomHeld(): boolean {
     return this.#room?.isHeld === true;
   }
 
-  get isMakingRoom(): boolean {
+  get isFilling(): boolean {
     return this.#room?.isFilling === true;
   }
 
-  /** Cuts off what lies ahead, durably, while nothing is being written. Rejects as files do. */
-  async cutRoom(): Promise<void> {
-    await this.#room?.cutAt(this.#writtenBytes);
+  /** All that was written is on disk, and the file ends there, when it resolves. Nothing is being written. Rejects as files do. */
+  async end(): Promise<void> {
+    const room = this.#room;
+    const segment = this.#segment;
+    if (room === undefined || segment === undefined) return;
+    await room.stop();
+    if (room.isHeld) await this.#parts.files.with(segment.path, (file) => file.truncate(this.#writtenBytes));
+    await this.datasync();
+    room.release();
+    this.#room = new SegmentRoom(this.#parts, segment, this.#segmentBytes);
   }
 
   /** Resolves when no room is being made any more, which a disk that hangs may prevent. Never rejects. */
@@ -151,6 +163,7 @@ export class CommitFile {
         await file.datasync();
       });
       segment.flushedBytes = position;
+      this.#room?.release();
     } catch (error) {
       if (errorCodeOf(error) === 'ENOENT') return;
       log.warn('log.not-taken-back', { log: this.#name, position, error });

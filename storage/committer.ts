@@ -50,8 +50,9 @@ export class Committer {
   #failure: StorageError | undefined;
   /** Made for the first commit: most logs are quiet. */
   #watchdog: CommitWatchdog | undefined;
-  /** The room ahead in the file is being cut off: commits wait. */
-  #endingRoom = false;
+  /** Since when the room ahead in the file is being cut off, and commits wait. */
+  #roomEndsSinceMs: number | undefined;
+  #roomEnded: (() => void) | undefined;
   readonly #idleWaiters: (() => void)[] = [];
   #abandoned = false;
 
@@ -105,22 +106,36 @@ export class Committer {
   }
 
   /** Resolves when nothing waits for its commit or is under way. */
-  async idle(): Promise<void> {
-    if (!this.#isIdle) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
-    // After a failure the disk may hang.
-    if (this.#failure === undefined) await this.#file.stopRoom();
+  idle(): Promise<void> {
+    if (this.#isIdle) return Promise.resolve();
+    return new Promise((resolve) => this.#idleWaiters.push(resolve));
   }
 
-  /** Lets the file end where its batches do, if nothing is under way: commits wait meanwhile. */
-  async endRoom(): Promise<void> {
-    if (!this.#file.hasRoom || this.#failure !== undefined || !this.#isIdle) return;
-    this.#endingRoom = true;
+  /** Whether the file may be longer than its batches. */
+  get hasRoom(): boolean {
+    return this.#file.isRoomHeld;
+  }
+
+  /** Lets the file end where its batches do, if nothing is under way: commits wait meanwhile. Resolves with a failure, too. */
+  endRoom(): Promise<void> {
+    if (!this.#file.isRoomHeld || this.#failure !== undefined || !this.#isIdle) return Promise.resolve();
+    this.#roomEndsSinceMs = this.#parts.clock.monotonic();
+    this.#watch();
+    void this.#endRoom();
+    return new Promise((resolve) => {
+      this.#roomEnded = resolve;
+    });
+  }
+
+  async #endRoom(): Promise<void> {
     try {
-      await this.#file.cutRoom();
+      await this.#file.end();
     } catch (error) {
       this.#fail(storageErrorOf(error, `cutting ${this.#name}`));
     }
-    this.#endingRoom = false;
+    if (this.#failure !== undefined) await this.#takeBack();
+    this.#roomEndsSinceMs = undefined;
+    this.#roomEnded?.();
     this.start();
     this.#tellIdle();
   }
@@ -128,7 +143,8 @@ export class Committer {
   /** Begins a commit of what there is: for the scheduler, and when the one before is done. */
   start(): void {
     this.#scheduled = false;
-    if (this.#failure !== undefined || this.#second !== undefined || this.#endingRoom) return;
+    if (this.#failure !== undefined || this.#second !== undefined || this.#roomEndsSinceMs !== undefined)
+      return;
     if (this.#open === undefined && (!this.#dial.isAsked || this.#dial.isEmpty)) return;
     if (this.#first !== undefined && !this.#mayRunBeside(this.#first)) return;
     try {
@@ -141,8 +157,7 @@ export class Committer {
     if (this.#first === undefined) this.#first = commit;
     else this.#second = commit;
     this.#unsettled++;
-    this.#watchdog ??= this.#newWatchdog();
-    this.#watchdog.watch();
+    this.#watch();
     this.#ended = this.#commit(commit).then(
       () => {
         try {
@@ -162,7 +177,7 @@ export class Committer {
 
   /** Whether the file system has nothing more of ours; after a failure it may hang for long. */
   get isSettled(): boolean {
-    return this.#unsettled === 0 && !this.#endingRoom && !this.#file.isMakingRoom;
+    return this.#unsettled === 0 && this.#roomEndsSinceMs === undefined && !this.#file.isFilling;
   }
 
   /** Whether the segment may still be written to or flushed. */
@@ -173,7 +188,7 @@ export class Committer {
   /** Lets go of a segment that is on disk and takes no more appends; false when something is under way, or lies ahead. */
   leave(segment: Segment): boolean {
     if (this.#failure !== undefined || !this.#isIdle || this.#file.segment !== segment) return false;
-    if (this.#file.hasRoom) return false;
+    if (this.#file.isRoomHeld) return false;
     this.#file.leave();
     this.#host.segmentClosed(segment);
     this.#parts.files.drop(segment.path);
@@ -195,7 +210,7 @@ export class Committer {
 
   get #isIdle(): boolean {
     if (this.#failure !== undefined) return true;
-    return this.#open === undefined && this.#first === undefined && !this.#endingRoom;
+    return this.#open === undefined && this.#first === undefined && this.#roomEndsSinceMs === undefined;
   }
 
   #schedule(): void {
@@ -244,6 +259,9 @@ export class Committer {
       if (segment !== file.segment) await this.#changeTo(segment, group?.durable === true);
       if (this.#failure !== undefined) return;
       if (file.isDueBefore(range)) await file.datasync();
+      const zeros = file.busyBelow(range);
+      if (zeros !== undefined) await zeros;
+      // Asked right before the file is: behind a failure its name may be another's.
       if (this.#failure !== undefined) return;
       const isOnDisk = await file.write(range, group?.durable, commit.isBeside);
       if (commit.before !== undefined) await commit.before;
@@ -271,8 +289,7 @@ export class Committer {
     const file = this.#file;
     const previous = file.segment;
     if (previous !== undefined) {
-      await file.datasync();
-      await file.cutRoom();
+      await file.end();
       if (this.#failure !== undefined) return;
       this.#host.bytesFlushed(this.#dial.takeRanges());
     }
@@ -305,12 +322,17 @@ export class Committer {
     flush.settle(undefined);
   }
 
+  #watch(): void {
+    this.#watchdog ??= this.#newWatchdog();
+    this.#watchdog.watch();
+  }
+
   #newWatchdog(): CommitWatchdog {
     const { clock, flushTimeoutMs } = this.#parts;
     const late = `${this.#name}: a flush was not done in ${flushTimeoutMs} ms`;
     return new CommitWatchdog({
       ...{ clock, timeoutMs: flushTimeoutMs },
-      startedAtMs: () => this.#first?.startedAtMs,
+      startedAtMs: () => this.#first?.startedAtMs ?? this.#roomEndsSinceMs,
       onTimeout: () => this.#fail(new StorageError('io', late)),
     });
   }
@@ -326,6 +348,7 @@ export class Committer {
     this.#second = undefined;
     this.#open = undefined;
     void this.#file.stopRoom();
+    this.#roomEnded?.();
     this.#host.failed(error);
     this.#tellIdle();
   }

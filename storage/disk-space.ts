@@ -51,8 +51,9 @@ export class DiskSpace {
     return this.#isShort;
   }
 
-  /** So much is free that some may lie idle, as far as anybody knows. */
+  /** So much is free that some may lie idle. Not known where there is no reserve: nobody looks then. */
   get hasPlenty(): boolean {
+    if (this.#reserveBytes === 0 || this.#isUnknown) return false;
     return this.#freeBytes - this.#reserveBytes >= ROOM_SPARE_BYTES_MIN;
   }
 

@@ -65,6 +65,11 @@ export async function* inspectBatches(
         yield { kind: 'damage', position: damagedAt, byteLength, verdict: 'room', endsFile: true };
         return;
       }
+      // A hub that runs has written there since.
+      if ((await nextVerdict(new BatchScan(damagedAt, end), file)) === 'good') {
+        position = damagedAt;
+        continue;
+      }
       position = await nextBatchPosition(file, damagedAt + 1, end);
       const byteLength = position - damagedAt;
       yield { kind: 'damage', position: damagedAt, byteLength, verdict, endsFile: position === end };

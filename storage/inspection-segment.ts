@@ -160,7 +160,11 @@ class SegmentCheck {
       return;
     } else {
       const behind = endsFile ? 'nothing behind can be read' : 'then a good batch follows';
-      this.#findings.error('damaged', place, `${DAMAGE[verdict]}: ${byteLength} bytes, ${behind}`);
+      this.#findings.error(
+        'damaged',
+        place,
+        `${DAMAGE[verdict === 'room' ? 'bad' : verdict]}: ${byteLength} bytes, ${behind}`,
+      );
     }
     this.#isDamaged = true;
     this.#isBehindDamage = true;

@@ -42,6 +42,12 @@ export const ROOM_BYTES_MAX = 256 * 1024 * 1024;
 /** So many zeros go to the disk at once: a commit that meets them there waits half a millisecond longer. */
 export const ROOM_SLICE_BYTES_MAX = 64 * 1024;
 
+/** Slices on their way at once, all logs together: half of libuv's four threads, so that appends always find one. */
+export const ROOM_FILLS_MAX = 2;
+
+/** A log that nobody appends to gives its room back after this, in the next round of maintenance. */
+export const ROOM_IDLE_MS = 60_000;
+
 /** Behind a larger commit no room is made: what a flush is spared is less than what every byte costs a second time. */
 export const ROOM_COMMIT_BYTES_MAX = 16 * 1024;
 

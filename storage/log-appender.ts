@@ -13,6 +13,7 @@ import { ATTRIBUTE_ABORTS, ATTRIBUTE_CONTROL } from './frame.ts';
 import {
   BATCH_BYTES_MAX,
   BATCH_ROOM_BYTES,
+  ROOM_IDLE_MS,
   SHARED_BATCH_BYTES_MAX,
   SHARED_BATCH_RECORDS_MAX,
 } from './limits.ts';
@@ -109,6 +110,16 @@ export class LogAppender {
   /** Nothing is appended or written to the segment any more. */
   isClosed(segment: Segment): boolean {
     return segment !== this.#active && !this.#options.committer.holds(segment);
+  }
+
+  /** Whether room ahead is kept for a log that nobody has appended to for a while. */
+  hasIdleRoom(monotonicMs: number): boolean {
+    const atMs = this.#active?.appendedAtMonotonicMs;
+    return atMs !== undefined && monotonicMs - atMs >= ROOM_IDLE_MS && this.#options.committer.hasRoom;
+  }
+
+  async endIdleRoom(monotonicMs: number): Promise<void> {
+    if (this.hasIdleRoom(monotonicMs)) await this.#options.committer.endRoom();
   }
 
   /** Whether the active segment has taken appends for as long as it may. */

@@ -118,6 +118,7 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
       checkpointBytes: options.checkpointBytes ?? STORE_DEFAULTS.checkpointBytes,
       flushTimeoutMs: options.flushTimeoutMs ?? STORE_DEFAULTS.flushTimeoutMs,
       commitBesideBytes: options.commitBesideBytes ?? STORE_DEFAULTS.commitBesideBytes,
+      fills: { underWay: 0 },
       // Elsewhere a flush costs what it costs, and the second write would be one for nothing.
       roomAfterBytes: overwritesInPlace
         ? (options.roomAfterBytes ?? STORE_DEFAULTS.roomAfterBytes)

@@ -88,6 +88,7 @@ export class LogTrimmer {
     const now = momentOf(this.#parts.clock);
     const { segments, smallFiles } = this.#log;
     if (this.#isRollDue(now) || smallFiles.isStartBehind) return true;
+    if (this.#log.appender.hasIdleRoom(now.monotonicMs)) return true;
     const oldest = segments.at(0);
     if (oldest === undefined || !this.#isClosed(oldest)) return false;
     return oldest.endOffset <= this.#startOffset || this.#mayRetire(oldest, now);
@@ -99,6 +100,7 @@ export class LogTrimmer {
     const { appender } = this.#log;
     if (!this.#log.isWritable()) return;
     if (this.#isRollDue(now)) await appender.sealActive();
+    else await appender.endIdleRoom(now.monotonicMs);
     if (appender.config.deletes) this.#moveTo(await this.#startAfterRetention(now));
     await this.exclusively(() => this.#settleStart());
   }

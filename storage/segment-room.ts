@@ -9,7 +9,13 @@
 // recovery cuts.
 import type { Log } from './environment.ts';
 import type { OpenFile } from './file-system.ts';
-import { LOG_ROOM_BYTES_MAX, ROOM_BYTES_MAX, ROOM_COMMIT_BYTES_MAX, ROOM_SLICE_BYTES_MAX } from './limits.ts';
+import {
+  LOG_ROOM_BYTES_MAX,
+  ROOM_BYTES_MAX,
+  ROOM_COMMIT_BYTES_MAX,
+  ROOM_FILLS_MAX,
+  ROOM_SLICE_BYTES_MAX,
+} from './limits.ts';
 import type { OpenFiles } from './open-files.ts';
 import type { Segment } from './segment.ts';
 import type { StoreCounters } from './store-counters.ts';
@@ -20,6 +26,8 @@ export interface RoomParts {
   readonly log: Log;
   /** A segment has room ahead from this size on; `Infinity` = none has. */
   readonly roomAfterBytes: number;
+  /** Zeros on their way to the disk, for all logs. */
+  readonly fills: { underWay: number };
   /** Whether the disk has so much to spare that some may lie idle. */
   readonly disk: { readonly hasPlenty: boolean };
 }
@@ -66,15 +74,19 @@ export class SegmentRoom {
   /** The last write ended at `end`, `length` bytes that are on disk: makes a slice of room when one is missing. */
   wrote(end: number, length: number): void {
     if (this.#heldBytes > 0) this.#hold(Math.max(0, this.#end - end));
-    if (this.#stopped || this.#filling !== undefined || length > ROOM_COMMIT_BYTES_MAX) return;
-    if (end < this.#parts.roomAfterBytes) return;
+    if (this.#stopped || this.#filling !== undefined) return;
+    // Overtaken: the file ends with its batches.
+    if (end >= this.#end) this.#end = 0;
+    if (length > ROOM_COMMIT_BYTES_MAX || end < this.#parts.roomAfterBytes) return;
     const wanted = Math.min(Math.ceil(end * ROOM_SHARE), LOG_ROOM_BYTES_MAX);
     const slice = Math.min(wanted, ROOM_SLICE_BYTES_MAX);
     if (this.#end - end > wanted - slice) return;
     const { byteSize } = this.#segment;
     // Bytes below the segment's size may be on their way into the file. A slice ahead of that, so that few wait for zeros.
     const start = this.#end > byteSize ? this.#end : byteSize + slice;
-    const { counters, disk } = this.#parts;
+    const { counters, disk, fills } = this.#parts;
+    // Who finds no place asks again behind the next commit.
+    if (fills.underWay >= ROOM_FILLS_MAX) return;
     if (start + slice > this.#segmentBytes) return;
     if (counters.roomBytes + slice > ROOM_BYTES_MAX || !disk.hasPlenty) return;
     this.#end = start + slice;
@@ -89,20 +101,7 @@ export class SegmentRoom {
     await this.#filling;
   }
 
-  /** Cuts the file at `end`, where its batches end, durably. Nobody else writes to it meanwhile. Rejects as files do. */
-  async cutAt(end: number): Promise<void> {
-    await this.stop();
-    if (this.isHeld) {
-      await this.#parts.files.with(this.#segment.path, async (file) => {
-        await file.truncate(end);
-        await file.datasync();
-      });
-      this.release();
-    }
-    this.#stopped = false;
-  }
-
-  /** It is nobody's any more: the file is cut, or left to recovery. */
+  /** The file ends with its batches, or is nobody's any more. */
   release(): void {
     this.#end = 0;
     this.#hold(0);
@@ -115,18 +114,20 @@ export class SegmentRoom {
 
   /** Never rejects. */
   async #fill(start: number, length: number): Promise<void> {
-    const { files, counters, log } = this.#parts;
+    const { files, fills, counters, log } = this.#parts;
     const { path } = this.#segment;
+    fills.underWay++;
     // The name may be another file's, when a log that was given up comes to open it.
     const write = async (file: OpenFile): Promise<void> =>
       this.#stopped ? undefined : file.write(ZEROS, 0, length, start);
     try {
       await files.with(path, write, true, 'room');
-      counters.roomMadeBytes += length;
+      if (!this.#stopped) counters.roomMadeBytes += length;
     } catch (error) {
+      if (!this.#stopped) log.warn('log.no-room-ahead', { path, position: start, error });
       this.#stopped = true;
-      log.warn('log.no-room-ahead', { path, position: start, error });
     }
+    fills.underWay--;
     this.#sliceStart = Number.POSITIVE_INFINITY;
     this.#filling = undefined;
   }

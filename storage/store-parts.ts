@@ -37,4 +37,6 @@ export interface StoreParts {
   readonly flushTimeoutMs: number;
   readonly commitBesideBytes: number;
   readonly roomAfterBytes: number;
+  /** Zeros ahead of logs that are on their way to the disk. */
+  readonly fills: { underWay: number };
 }

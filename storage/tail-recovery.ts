@@ -76,7 +76,7 @@ export async function recoverNewest(
       parts.log.error('log.damaged', { path, position: byteSize, offset });
       return { byteSize, endOffset: offset, corrupt: new StorageError('corrupt', message) };
     }
-    if (byteSize < file.byteSize) await cutTail(parts, directory, file, handle, byteSize, offset);
+    if (byteSize < file.byteSize) await cutTail(parts, newest, handle, { position: byteSize, offset });
     // No more than that was written behind the last flush that went well, or one batch that is larger.
     const doubtful = Math.min(scan.position, byteSize - UNFLUSHED_LOG_BYTES_MAX);
     await writeAgain(parts, path, handle, Math.max(start.position, doubtful), byteSize);
@@ -193,14 +193,12 @@ async function goodBatchFollows(
  */
 async function cutTail(
   parts: StoreParts,
-  directory: string,
-  file: SegmentFile,
+  { directory, file, provenOffset }: NewestFile,
   handle: OpenFile,
-  position: number,
-  logEndOffset: number,
+  { position, offset }: Place,
 ): Promise<void> {
   const bytesEnd = await endOfBytes(handle, position, file.byteSize);
-  if (bytesEnd === position) {
+  if (bytesEnd === position && offset >= provenOffset) {
     await handle.truncate(position);
     await handle.datasync();
     return;
@@ -218,7 +216,14 @@ async function cutTail(
   await handle.datasync();
   await parts.fileSystem.syncDirectory(directory);
   parts.counters.cutBytes += cutBytes;
-  parts.log.warn('log.tail-cut', { directory, segment: file.name, position, cutBytes, logEndOffset, keptAs });
+  parts.log.warn('log.tail-cut', {
+    directory,
+    segment: file.name,
+    position,
+    cutBytes,
+    logEndOffset: offset,
+    keptAs,
+  });
 }
 
 /**

@@ -77,7 +77,7 @@ export const METRICS = {
   log_flush_seconds: histogram('From the start of a write until it is on disk'),
   log_flush_batches: histogram('Batches that shared a flush'),
   log_room_bytes: gauge('Zeros on disk ahead of what is appended, which is where the next records go'),
-  log_room_made_bytes_total: counter('Zeros written for that'),
+  log_room_made_bytes_total: counter('Zeros written ahead of what is appended'),
   log_compactions_total: counter('Logs compacted'),
   log_recovery_seconds: gauge('What opening the logs took at the start'),
   log_recovered_bytes: gauge('Bytes that had to be read again at the start'),

@@ -503,6 +503,7 @@ class Program {
       checkpointBytes: 500 + this.#below(5000),
       ...(this.#oneIn(2) ? { commitBesideBytes: 1 } : {}),
       roomAfterBytes: this.#below(4000),
+      diskReserveBytes: 1,
       checkIntervalMs: 0,
       compactionMapBytes: this.#oneIn(3) ? 1 : 1 << 16,
       compactionBytesPerSecond: Number.POSITIVE_INFINITY,

@@ -53,7 +53,6 @@ export class TransactionWorld {
     this.#files.now = () => this.clock.now();
     if (random() < 0.3) this.#files.turns = () => 1 + Math.floor(random() * 4);
     this.#files.hasSynchronousFiles = random() < 0.5;
-    this.#files.overwritesInPlace = random() < 0.5;
   }
 
   get now(): Process {

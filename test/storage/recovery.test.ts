@@ -142,6 +142,18 @@ describe('a torn tail', () => {
     },
   );
 
+  it('of zeros where batches were on disk once is no room: it is told', async () => {
+    const machine = new Machine();
+    await machine.killedAfterSix();
+    const bytes = machine.files.bytesOf(FIRST);
+    const proven = { segmentBase: 0, bytePosition: bytes.length, logEndOffset: 6 };
+    machine.files.overwrite(CHECKPOINT, Buffer.from(JSON.stringify(proven)));
+    machine.change(FIRST, (all) => Buffer.concat([all.fill(0, 5 * batchLength(all)), Buffer.alloc(70_000)]));
+    const { partition, log } = await machine.open();
+    expect(valuesOf(await readAll(partition))).toEqual(ALL.slice(0, 5));
+    expect(log.named('log.tail-cut').length).toBe(1);
+  });
+
   it('that is all of the newest segment makes it vanish, and its offsets are given again', async () => {
     const machine = new Machine();
     await machine.killedAfterSix();

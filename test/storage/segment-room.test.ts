@@ -1,7 +1,11 @@
 // Room ahead in a segment's file: made behind the commits, never over a batch, cut before a successor and at the close,
 // and nothing that anybody misses when it cannot be made.
 import { describe, expect, it } from 'vitest';
+import type { FileSystem } from '../../storage/file-system.ts';
 import { nextTurn } from '../../storage/gate.ts';
+import { inspectBatches } from '../../storage/inspection-batches.ts';
+import { planCut } from '../../storage/inspection-cut.ts';
+import { DAMAGE, dumpFrames } from '../../storage/inspection-dump.ts';
 import type { PartitionLog } from '../../storage/partition-log.ts';
 import { FaultyFileSystem, seededRandom } from '../helpers/faulty-file-system.ts';
 import {
@@ -27,12 +31,18 @@ function newFiles(): FaultyFileSystem {
   return files;
 }
 
-const openOn = (files: FaultyFileSystem, roomAfterBytes = 1000): Promise<StoreFixture> =>
+const openOn = (
+  files: FaultyFileSystem,
+  roomAfterBytes = 1000,
+  fileSystem: FileSystem = files.process(),
+): Promise<StoreFixture> =>
   openStore({
     directory: '/data',
-    fileSystem: files.process(),
+    fileSystem,
     index: new MemoryIndex(),
     roomAfterBytes,
+    commitBesideBytes: 1,
+    diskReserveBytes: 1,
   });
 
 const sizeOf = (files: FaultyFileSystem, path = FIRST): number => files.bytesOf(path).length;
@@ -213,6 +223,177 @@ describe('room ahead', () => {
     expect((await readAll(again)).length).toBe(3);
   });
 
+  it('that hangs lets what waits for it write nothing into the files of the topic that has its name by then', async () => {
+    const files = newFiles();
+    const { store, clock } = await openOn(files, 1000);
+    const log = await store.openPartition(PARTITION);
+    await appendEach(log, 2);
+    files.arm({ kind: 'write-hangs', after: 1 });
+    await appendEach(log, 1);
+    await turns(10);
+    expect(files.isHanging).toBe(true);
+    const { flushed } = append(log, [record('late'.repeat(1500))]);
+    await turns(10);
+    clock.advance(30_000);
+    expect((await flushed)?.code).toBe('io');
+    await store.deleteTopic(PARTITION.topic, PARTITION.topicId);
+    const successor = { ...PARTITION, topicId: 'incarnation-2', logId: 2 };
+    const again = await store.openPartition(successor);
+    await appendEach(again, 10);
+    files.releaseHanging();
+    await turns(30);
+    await store.closePartition(again);
+    const reopened = await store.openPartition({ ...successor, leaderEpoch: 2 });
+    expect(valuesOf(await readAll(reopened))).toEqual(Array.from({ length: 10 }, () => VALUE));
+  });
+
+  it('that hangs while a quiet log is to be closed for its age fails those who append meanwhile in their time', async () => {
+    const files = newFiles();
+    const { store, clock } = await openOn(files, 1000);
+    const log = await store.openPartition({ ...PARTITION, config: logConfig({ segmentMs: 1000 }) });
+    await appendEach(log, 2);
+    files.arm({ kind: 'write-hangs', after: 1 });
+    await appendEach(log, 1);
+    await turns(10);
+    expect(files.isHanging).toBe(true);
+    clock.advance(2000);
+    void store.maintain(); // never rejects
+    await turns(20);
+    const { flushed } = append(log, [record('waits')]);
+    await turns(10);
+    clock.advance(30_000);
+    expect((await flushed)?.code).toBe('io');
+    files.releaseHanging();
+  });
+
+  it.each(['closed', 'deleted'])(
+    'that hangs lets a log that nobody appends to be %s all the same',
+    async (how) => {
+      const files = newFiles();
+      const { store, clock } = await openOn(files, 1000);
+      const log = await store.openPartition(PARTITION);
+      await appendEach(log, 2);
+      files.arm({ kind: 'write-hangs', after: 1 });
+      await appendEach(log, 1);
+      await turns(10);
+      expect(files.isHanging).toBe(true);
+      const ending =
+        how === 'closed' ? store.closePartition(log) : store.deleteTopic(PARTITION.topic, PARTITION.topicId);
+      await turns(20);
+      clock.advance(30_000);
+      await ending;
+      files.releaseHanging();
+    },
+  );
+
+  it('that is appended into while the file is dumped hides no batch, and is no damage', async () => {
+    const { files, log } = await roomy();
+    // As many bytes of it that two batches fit in.
+    while (sizeOf(files) - batchesEnd(files) < 2000) {
+      await appendEach(log, 1);
+      await turns(20);
+    }
+    const all = { fromOffset: 0, toOffset: Number.POSITIVE_INFINITY };
+    const offsets: bigint[] = [];
+    const damage: string[] = [];
+    for await (const frame of dumpFrames(files.process(), FIRST, all)) {
+      // By now it has read to the end of the file.
+      if (offsets.length === 0) await appendEach(log, 2);
+      if (frame.kind === 'batch') offsets.push(frame.offset);
+      if (frame.kind === 'damage') damage.push(frame.reason);
+    }
+    expect(damage.filter((reason) => reason !== DAMAGE.room)).toEqual([]);
+    expect(offsets).toEqual(offsets.map((_, index) => BigInt(index)));
+  });
+
+  it('is no finding, and not in the way of a cut by hand', async () => {
+    const { files } = await roomy();
+    files.kill();
+    const end = batchesEnd(files);
+    const parts: unknown[] = [];
+    for await (const part of inspectBatches(files.process(), FIRST, sizeOf(files))) {
+      if (part.kind === 'damage') parts.push([part.verdict, part.position, part.endsFile]);
+    }
+    expect(parts).toEqual([['room', end, true]]);
+    expect(await planCut(files.process(), LOG, 10)).toMatchObject({ cutBytes: 0, shortened: undefined });
+    const { cutBytes, shortened } = await planCut(files.process(), LOG, 9);
+    expect(cutBytes).toBe(end - (shortened?.position ?? 0));
+    expect(await codeOf(planCut(files.process(), LOG, 11))).toBe('offset-out-of-range');
+  });
+
+  it('is left alone while many records share a flush, and goes with the segment', async () => {
+    const { files, fixture, log } = await roomy(20_000);
+    log.setConfig(logConfig({ segmentBytes: 20_000, flushMessages: 5 }));
+    const made = fixture.store.counters.roomMadeBytes;
+    for (let number = 0; number < 20; number++) await append(log, [record(VALUE)]).written;
+    expect(fixture.store.counters.roomMadeBytes).toBe(made);
+    log.setConfig(logConfig({ segmentBytes: 20_000 }));
+    await appendEach(log, 40);
+    files.crash('nothing', Math.random);
+    expect(sizeOf(files)).toBe(batchesEnd(files));
+    const again = await (await openOn(files)).store.openPartition({ ...PARTITION, leaderEpoch: 2 });
+    expect((await readAll(again)).length).toBe(70);
+  });
+
+  it('that cannot be cut when the log closes costs nothing that was acknowledged', async () => {
+    const { files, fixture, log } = await roomy();
+    log.setConfig(logConfig({ segmentBytes: 1 << 20, flushMessages: 100 }));
+    expect(await append(log, [record('acknowledged')]).committed).toBeUndefined();
+    files.arm({ kind: 'truncate-fails' });
+    await fixture.store.closePartition(log);
+    expect([log.failed?.code, fixture.store.counters.roomBytes]).toEqual(['sticky', 0]);
+    const again = await fixture.store.openPartition({ ...PARTITION, leaderEpoch: 2 });
+    expect((await readAll(again)).length).toBe(11);
+    expect(sizeOf(files)).toBe(batchesEnd(files));
+  });
+
+  it('of a log that nobody appends to is given back, and made again behind the next append', async () => {
+    const { files, fixture, log } = await roomy();
+    fixture.clock.advance(30_000);
+    await fixture.store.maintain();
+    expect(sizeOf(files)).toBeGreaterThan(batchesEnd(files));
+    fixture.clock.advance(30_000);
+    const maintained = fixture.store.maintain();
+    const { flushed } = append(log, [record(VALUE)]);
+    await maintained;
+    expect(await flushed).toBeUndefined();
+    await turns(20);
+    expect(sizeOf(files)).toBeGreaterThan(batchesEnd(files));
+    fixture.clock.advance(60_000);
+    await fixture.store.maintain();
+    expect([sizeOf(files), fixture.store.counters.roomBytes]).toEqual([batchesEnd(files), 0]);
+    expect((await readAll(log)).length).toBe(11);
+  });
+
+  it('is made of two logs at once at most', async () => {
+    const files = newFiles();
+    let zeros = 0;
+    let most = 0;
+    const fileSystem = files.process();
+    const { open } = fileSystem;
+    fileSystem.open = async (...parameters) => {
+      const file = await open(...parameters);
+      const write = file.write.bind(file);
+      file.write = async (bytes, at, length, position) => {
+        const isZeros = bytes.subarray(at, at + length).every((byte) => byte === 0);
+        if (isZeros) most = Math.max(most, ++zeros);
+        await write(bytes, at, length, position);
+        if (isZeros) zeros--;
+      };
+      return file;
+    };
+    const { store } = await openOn(files, 1000, fileSystem);
+    const logs: PartitionLog[] = [];
+    for (let partition = 0; partition < 4; partition++) {
+      logs.push(await store.openPartition({ ...PARTITION, partition, logId: 10 + partition }));
+    }
+    for (const log of logs) await appendEach(log, 2);
+    files.turns = () => 20;
+    await Promise.all(logs.map((log) => append(log, [record(VALUE)]).flushed));
+    await turns(50);
+    expect(most).toBe(2);
+  });
+
   it('that cannot be made is told once, and appends go on', async () => {
     const files = newFiles();
     const { store, log: logged } = await openOn(files, 1000);
@@ -233,6 +414,7 @@ describe('room ahead', () => {
       (files: FaultyFileSystem) => (files.overwritesInPlace = false),
     ],
     ['no write is its flush', (files: FaultyFileSystem) => (files.hasSynchronousFiles = false)],
+    ['little of the disk is free', (files: FaultyFileSystem) => (files.capacityBytes = 1 << 30)],
   ])('is not made where %s', async (_where, change) => {
     const files = newFiles();
     change(files);
