@@ -310,6 +310,10 @@ export class TransactionCoordinator implements TransactionVerification {
     return code;
   }
 
+  /**
+   * In the turn in which the decision is known: what the producer sends behind the answer finds the markers in its way, and
+   * does not become part of what has ended.
+   */
   #resume(entry: TransactionEntry): void {
     const { transaction } = entry;
     if (transaction === undefined || !isPrepared(transaction) || this.#completing.has(entry)) return;
