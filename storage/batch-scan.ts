@@ -16,6 +16,9 @@ import { SCAN_BYTES } from './limits.ts';
 /** `end`: nothing is left. `more`: call `load` and step again. Else the verdict on the batch at `position`. */
 export type ScanStep = 'end' | 'more' | BatchVerdict;
 
+/** The file has fewer bytes than whoever scans it was told. */
+export class FileEndsEarly extends Error {}
+
 export class BatchScan {
   /** The batch that `step` judged: its file position, and where it lies in `bytes`. */
   position: number;
@@ -68,7 +71,7 @@ export class BatchScan {
     this.#loaded = await file.read(this.bytes, 0, length, position);
     this.#bytesPosition = position;
     if (this.#loaded < this.#wanted) {
-      throw new Error(`the file ends at ${position + this.#loaded}, not at ${this.#end}`);
+      throw new FileEndsEarly(`the file ends at ${position + this.#loaded}, not at ${this.#end}`);
     }
   }
 

@@ -93,7 +93,10 @@ export class CommitFile {
     this.#isSynchronous = isOnDisk;
     this.#writtenBytes = chunk.filePosition + end;
     if (isOnDisk) this.#room?.wrote(this.#writtenBytes, end - start);
-    else this.#unsyncedBytes += end - start;
+    else {
+      this.#room?.passed(this.#writtenBytes);
+      this.#unsyncedBytes += end - start;
+    }
   }
 
   /** Somebody is told that all that was written is committed. */

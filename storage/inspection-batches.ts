@@ -1,6 +1,6 @@
 // The batches of one file for the offline tools: past damage too, which the hub never reads. Behind a damaged batch
 // the next good one is looked for byte by byte.
-import { BatchScan } from './batch-scan.ts';
+import { BatchScan, FileEndsEarly } from './batch-scan.ts';
 import type { FileSystem, OpenFile } from './file-system.ts';
 import {
   BATCH_FRAME_BYTES,
@@ -40,16 +40,18 @@ export interface InspectedDamage {
 }
 
 /**
- * All of a file's bytes in order, each in exactly one of what is yielded.
- * @param end how many of its bytes count
+ * All of a file's bytes in order, each in exactly one of what is yielded. A hub that runs may append to the file
+ * meanwhile, where room was made ahead, and cut off such room: then it ends with the last batch that was whole.
+ * @param size how many of its bytes count
  */
 export async function* inspectBatches(
   fileSystem: FileSystem,
   path: string,
-  end: number,
+  size: number,
 ): AsyncGenerator<InspectedBatch | InspectedDamage, void, undefined> {
   const file = await fileSystem.open(path, 'read');
   try {
+    let end = size;
     for (let position = 0; position < end; ) {
       const scan = new BatchScan(position, end);
       let verdict = await nextVerdict(scan, file);
@@ -59,17 +61,24 @@ export async function* inspectBatches(
         verdict = await nextVerdict(scan, file);
       }
       if (verdict === 'end') return;
+      if (verdict === 'shrunk') {
+        end = await shrunkSize(fileSystem, path, end);
+        position = scan.position + scan.byteLength;
+        continue;
+      }
       const damagedAt = scan.position;
       if ((await endOfBytes(file, damagedAt, end)) === damagedAt) {
         const byteLength = end - damagedAt;
         yield { kind: 'damage', position: damagedAt, byteLength, verdict: 'room', endsFile: true };
         return;
       }
-      // A hub that runs has written there since.
-      if ((await nextVerdict(new BatchScan(damagedAt, end), file)) === 'good') {
+      const again = await nextVerdict(new BatchScan(damagedAt, end), file);
+      if (again === 'good' || again === 'shrunk') {
         position = damagedAt;
         continue;
       }
+      // A batch that goes on behind what was the end of the file.
+      if (again === 'short' && (await fileSystem.stat(path)).size > end) return;
       position = await nextBatchPosition(file, damagedAt + 1, end);
       const byteLength = position - damagedAt;
       yield { kind: 'damage', position: damagedAt, byteLength, verdict, endsFile: position === end };
@@ -97,12 +106,24 @@ export async function endWithoutRoom(fileSystem: FileSystem, path: string, size:
 async function nextVerdict(
   scan: BatchScan,
   file: OpenFile,
-): Promise<'end' | 'good' | 'bad' | 'short' | 'newer'> {
+): Promise<'end' | 'good' | 'bad' | 'short' | 'newer' | 'shrunk'> {
   for (;;) {
     const step = scan.step();
     if (step !== 'more') return step;
-    await scan.load(file);
+    try {
+      await scan.load(file);
+    } catch (error) {
+      if (error instanceof FileEndsEarly) return 'shrunk';
+      throw error;
+    }
   }
+}
+
+/** @throws Error when it has not become smaller: then somebody has put another file in its place. */
+async function shrunkSize(fileSystem: FileSystem, path: string, end: number): Promise<number> {
+  const { size } = await fileSystem.stat(path);
+  if (size < end) return size;
+  throw new Error(`the file ended below ${end}, and is another one now`);
 }
 
 /** Where the next batch with a right checksum begins, of whatever format; `end` when there is none. */

@@ -71,12 +71,17 @@ export class SegmentRoom {
     return end > this.#sliceStart ? this.#filling : undefined;
   }
 
+  /** The file has batches up to `end`. */
+  passed(end: number): void {
+    if (this.#heldBytes > 0) this.#hold(Math.max(0, this.#end - end));
+    // Overtaken: the file ends with its batches.
+    if (end >= this.#end && this.#filling === undefined) this.#end = 0;
+  }
+
   /** The last write ended at `end`, `length` bytes that are on disk: makes a slice of room when one is missing. */
   wrote(end: number, length: number): void {
-    if (this.#heldBytes > 0) this.#hold(Math.max(0, this.#end - end));
+    this.passed(end);
     if (this.#stopped || this.#filling !== undefined) return;
-    // Overtaken: the file ends with its batches.
-    if (end >= this.#end) this.#end = 0;
     if (length > ROOM_COMMIT_BYTES_MAX || end < this.#parts.roomAfterBytes) return;
     const wanted = Math.min(Math.ceil(end * ROOM_SHARE), LOG_ROOM_BYTES_MAX);
     const slice = Math.min(wanted, ROOM_SLICE_BYTES_MAX);

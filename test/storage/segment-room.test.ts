@@ -306,6 +306,36 @@ describe('room ahead', () => {
     expect(offsets).toEqual(offsets.map((_, index) => BigInt(index)));
   });
 
+  it('that is cut while the file is dumped ends the dump, and is no damage', async () => {
+    const { files, fixture } = await roomy();
+    const all = { fromOffset: 0, toOffset: Number.POSITIVE_INFINITY };
+    const kinds: string[] = [];
+    const fileSystem = files.process();
+    const { stat } = fileSystem;
+    fileSystem.stat = async (path) => {
+      const status = await stat(path);
+      // Between the size and the first read.
+      if (kinds.length === 0) await fixture.store.close();
+      kinds.push('stat');
+      return status;
+    };
+    for await (const frame of dumpFrames(fileSystem, FIRST, all)) kinds.push(frame.kind);
+    expect(kinds.filter((kind) => kind === 'batch').length).toBe(10);
+    expect(kinds).not.toContain('damage');
+  });
+
+  it('that batches go beyond while the file is dumped ends the dump with the last that is whole', async () => {
+    const { files, log } = await roomy();
+    const all = { fromOffset: 0, toOffset: Number.POSITIVE_INFINITY };
+    const kinds: string[] = [];
+    for await (const frame of dumpFrames(files.process(), FIRST, all)) {
+      if (kinds.length === 0) await append(log, [record(VALUE.repeat(50))]).flushed;
+      kinds.push(frame.kind);
+    }
+    expect(kinds.filter((kind) => kind === 'batch').length).toBe(10);
+    expect(kinds).not.toContain('damage');
+  });
+
   it('is no finding, and not in the way of a cut by hand', async () => {
     const { files } = await roomy();
     files.kill();
