@@ -49,7 +49,7 @@ export class CommitFile {
   begin(segment: Segment, segmentBytes: number): void {
     this.#segment = segment;
     this.#segmentBytes = segmentBytes;
-    this.#room = new SegmentRoom(this.#parts, segment, segmentBytes);
+    this.#room = undefined;
     this.#writtenBytes = 0;
     this.#toldBytes = 0;
   }
@@ -92,11 +92,19 @@ export class CommitFile {
   wrote({ chunk, start, end }: DirtyRange, isOnDisk: boolean): void {
     this.#isSynchronous = isOnDisk;
     this.#writtenBytes = chunk.filePosition + end;
-    if (isOnDisk) this.#room?.wrote(this.#writtenBytes, end - start);
+    if (isOnDisk) this.#makeRoom(end - start);
     else {
       this.#room?.passed(this.#writtenBytes);
       this.#unsyncedBytes += end - start;
     }
+  }
+
+  /** A file that is small has none: most logs are quiet. */
+  #makeRoom(length: number): void {
+    const segment = this.#segment;
+    if (segment === undefined || this.#writtenBytes < this.#parts.roomAfterBytes) return;
+    this.#room ??= new SegmentRoom(this.#parts, segment, this.#segmentBytes);
+    this.#room.wrote(this.#writtenBytes, length);
   }
 
   /** Somebody is told that all that was written is committed. */
@@ -130,12 +138,12 @@ export class CommitFile {
   async end(): Promise<void> {
     const room = this.#room;
     const segment = this.#segment;
-    if (room === undefined || segment === undefined) return;
-    await room.stop();
-    if (room.isHeld) await this.#parts.files.with(segment.path, (file) => file.truncate(this.#writtenBytes));
+    if (segment === undefined) return;
+    await room?.stop();
+    if (room?.isHeld) await this.#parts.files.with(segment.path, (file) => file.truncate(this.#writtenBytes));
     await this.datasync();
-    room.release();
-    this.#room = new SegmentRoom(this.#parts, segment, this.#segmentBytes);
+    room?.release();
+    this.#room = undefined;
   }
 
   /** Resolves when no room is being made any more, which a disk that hangs may prevent. Never rejects. */

@@ -82,7 +82,7 @@ export class SegmentRoom {
   wrote(end: number, length: number): void {
     this.passed(end);
     if (this.#stopped || this.#filling !== undefined) return;
-    if (length > ROOM_COMMIT_BYTES_MAX || end < this.#parts.roomAfterBytes) return;
+    if (length > ROOM_COMMIT_BYTES_MAX) return;
     const wanted = Math.min(Math.ceil(end * ROOM_SHARE), LOG_ROOM_BYTES_MAX);
     const slice = Math.min(wanted, ROOM_SLICE_BYTES_MAX);
     if (this.#end - end > wanted - slice) return;

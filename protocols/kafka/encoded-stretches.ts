@@ -14,7 +14,7 @@ import { type LastingBytes, LastingPool } from './wire/lasting-bytes.ts';
  * Of all partitions together; those that answers on their way still have are beside it. Readers of one partition drift
  * apart, and those who have lost the first one's stretches encode anew: ten of them on two processors need more than 16 MiB.
  */
-const BYTES_MAX = 40 * 1024 * 1024;
+const BYTES_MAX = 36 * 1024 * 1024;
 /** Below this encoding costs less than all the rest of an answer. */
 const STRETCH_BYTES_MIN = 4 * 1024;
 const STRETCH_BYTES_MAX = 4 * 1024 * 1024;

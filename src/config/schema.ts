@@ -244,7 +244,7 @@ export const configSchema = z.strictObject({
         .meta({
           restart: true,
           description:
-            'Memory for the newest records of all partitions, so that live readers touch no file. What is read ahead (16 MiB at most) or encoded for several readers (40 MiB) takes their place, down to a quarter of it.',
+            'Memory for the newest records of all partitions, so that live readers touch no file. What is read ahead (16 MiB at most) or encoded for several readers (36 MiB) takes their place, down to a quarter of it.',
         }),
     })
     .prefault({}),
