@@ -134,12 +134,14 @@ export class CommitFile {
     return this.#room?.isFilling === true;
   }
 
-  /** All that was written is on disk, and the file ends there, when it resolves. Nothing is being written. Rejects as files do. */
+  /**
+   * All that was written is on disk, and the file ends there, when it resolves. Nothing is being written meanwhile: room
+   * has been stopped (`stopRoom`). Rejects as files do.
+   */
   async end(): Promise<void> {
     const room = this.#room;
     const segment = this.#segment;
     if (segment === undefined) return;
-    await room?.stop();
     if (room?.isHeld) await this.#parts.files.with(segment.path, (file) => file.truncate(this.#writtenBytes));
     await this.datasync();
     room?.release();

@@ -129,7 +129,8 @@ export class Committer {
 
   async #endRoom(): Promise<void> {
     try {
-      await this.#file.end();
+      await this.#file.stopRoom();
+      if (this.#failure === undefined) await this.#file.end();
     } catch (error) {
       this.#fail(storageErrorOf(error, `cutting ${this.#name}`));
     }
@@ -289,6 +290,9 @@ export class Committer {
     const file = this.#file;
     const previous = file.segment;
     if (previous !== undefined) {
+      await file.stopRoom();
+      // A failure meanwhile: the file's name may be another's.
+      if (this.#failure !== undefined) return;
       await file.end();
       if (this.#failure !== undefined) return;
       this.#host.bytesFlushed(this.#dial.takeRanges());
