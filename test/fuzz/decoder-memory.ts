@@ -1,6 +1,6 @@
 // A program of its own, because the collector is quick in a small heap: weighs what large requests decode to, and says for
-// each `{ request, requestBytes, heldBytes, isServed }`, one JSON object a line. Started with --expose-gc, and told how many
-// bytes each byte of a request may take: what takes more is weighed again.
+// each `{ request, requestBytes, heldBytes, isServed }`, one JSON object a line. Started with --expose-gc and --single-threaded, and told
+// how many bytes each byte of a request may take: what takes more is weighed again.
 
 import { WireError } from '../../protocols/kafka/wire/errors.ts';
 import type { Message } from '../../protocols/kafka/wire/message.ts';
