@@ -335,7 +335,8 @@ export class Committer {
     const { clock, flushTimeoutMs } = this.#parts;
     const late = `${this.#name}: a flush was not done in ${flushTimeoutMs} ms`;
     return new CommitWatchdog({
-      ...{ clock, timeoutMs: flushTimeoutMs },
+      clock,
+      timeoutMs: flushTimeoutMs,
       startedAtMs: () => this.#first?.startedAtMs ?? this.#roomEndsSinceMs,
       onTimeout: () => this.#fail(new StorageError('io', late)),
     });
