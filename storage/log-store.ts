@@ -81,10 +81,11 @@ export async function openLogStore(options: LogStoreOptions): Promise<LogStore> 
       reserveBytes: options.diskReserveBytes ?? STORE_DEFAULTS.diskReserveBytes,
       unwrittenBytes: () => counters.unflushedBytes,
     });
+    const overwriting = fileSystem.overwritesInPlace(directory).catch(() => false);
     const opening = [writeIdentity(fileSystem, directory, identity, false), topics.open(), disk.open()];
     await Promise.allSettled(opening); // when one has failed, none is under way any more
     await Promise.all(opening);
-    const overwritesInPlace = await fileSystem.overwritesInPlace(directory).catch(() => false);
+    const overwritesInPlace = await overwriting;
     const upkeep = {
       checkIntervalMs: options.checkIntervalMs ?? STORE_DEFAULTS.checkIntervalMs,
       random: options.random,

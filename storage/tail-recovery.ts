@@ -198,22 +198,19 @@ async function cutTail(
   { position, offset }: Place,
 ): Promise<void> {
   const bytesEnd = await endOfBytes(handle, position, file.byteSize);
-  if (bytesEnd === position && offset >= provenOffset) {
-    await handle.truncate(position);
-    await handle.datasync();
-    return;
-  }
-  const cutBytes = Math.min(bytesEnd + CUT_ZEROS_MAX, file.byteSize) - position;
+  const isRoom = bytesEnd === position && offset >= provenOffset;
+  const cutBytes = isRoom ? 0 : Math.min(bytesEnd + CUT_ZEROS_MAX, file.byteSize) - position;
   const name = cutFileName(segmentFileName(file.leaderEpoch, file.baseOffset), position);
   let keptAs: string | undefined = name;
   try {
-    await keepAside(parts, join(directory, name), handle, position, cutBytes);
+    if (!isRoom) await keepAside(parts, join(directory, name), handle, position, cutBytes);
   } catch (error) {
     keptAs = undefined;
     parts.log.error('log.cut-not-kept', { path: join(directory, name), error });
   }
   await handle.truncate(position);
   await handle.datasync();
+  if (isRoom) return;
   await parts.fileSystem.syncDirectory(directory);
   parts.counters.cutBytes += cutBytes;
   parts.log.warn('log.tail-cut', {
